@@ -1,0 +1,67 @@
+"""The scalar types and the base model of everything a user writes.
+
+Hides what counts as a number, a boolean or a name, so that `"8"` and `yes` are refused alike everywhere.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic_core import PydanticCustomError
+
+
+class Spec(BaseModel):
+    """A frozen value that knows all its keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False, hide_input_in_errors=True)
+
+
+def _flag(value: object) -> object:
+    # `pulumi config set` writes the words "true" and "false"; every other spelling is a guess about what was meant.
+    if isinstance(value, bool):
+        return value
+    if value == "true":
+        return True
+    if value == "false":
+        return False
+    raise PydanticCustomError("flag", "a boolean is wanted: true or false")
+
+
+def _cidr(value: str) -> str:
+    try:
+        return str(ipaddress.IPv4Network(value, strict=True))
+    except ValueError:
+        pass
+    try:
+        fixed = ipaddress.IPv4Network(value, strict=False)
+    except ValueError:
+        raise PydanticCustomError("cidr", "an IPv4 range such as 10.0.0.0/16 is wanted") from None
+    raise PydanticCustomError("cidr", "has host bits set; the range that holds it is {range}", {"range": str(fixed)})
+
+
+Flag = Annotated[bool, BeforeValidator(_flag)]
+Count = Annotated[int, Field(strict=True, ge=1)]
+CountOrZero = Annotated[int, Field(strict=True, ge=0)]
+Integer = Annotated[int, Field(strict=True)]
+Percent = Annotated[int, Field(strict=True, ge=1, le=1000)]
+Days = Annotated[int, Field(strict=True, ge=1)]
+Amount = Annotated[float, Field(strict=True, gt=0)]
+Fraction = Annotated[float, Field(strict=True, gt=0, le=1)]
+Text = Annotated[str, StringConstraints(strict=True, min_length=1)]
+Name = Annotated[str, StringConstraints(strict=True, pattern=r"^[a-z]([a-z0-9-]{0,30}[a-z0-9])?$")]
+ZoneId = Annotated[str, StringConstraints(strict=True, pattern=r"^[a-z]{2,5}[0-9]+-az[1-8]$")]
+Region = Annotated[str, StringConstraints(strict=True, pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$")]
+Cidr = Annotated[str, StringConstraints(strict=True), AfterValidator(_cidr)]
+AbsolutePath = Annotated[str, StringConstraints(strict=True, pattern=r"^/([A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*)?$")]
+ReservationId = Annotated[str, StringConstraints(strict=True, pattern=r"^cr-[0-9a-f]{8,17}$")]
+Plain = dict[str, Any]
+
+PATTERN_WORDS = {
+    r"^[a-z]([a-z0-9-]{0,30}[a-z0-9])?$": "a name is wanted: lower-case letters, digits and dashes, beginning with a letter, at most 32 characters",
+    r"^[a-z]{2,5}[0-9]+-az[1-8]$": "a zone id such as usw2-az3 is wanted (the id, which means the same place in every account; not the name us-west-2a)",
+    r"^[a-z]{2}(-[a-z]+)+-[0-9]$": "a region such as us-west-2 is wanted",
+    r"^/([A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*)?$": "an absolute path such as /datasets is wanted",
+    r"^cr-[0-9a-f]{8,17}$": "a reservation id such as cr-0a1b2c3d4e5f60718 is wanted",
+}

@@ -1,0 +1,55 @@
+"""The EKS cluster as the stack file words it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, StringConstraints
+from pydantic_core import PydanticCustomError
+
+from components.spec.base import Cidr, Count, Days, Flag, Spec, Text
+
+
+def _version(value: object) -> object:
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        # 1.30 and 1.3 are one number to YAML: the digit that was lost can't be guessed.
+        raise PydanticCustomError("unquoted_version", "YAML reads an unquoted 1.30 as the number 1.3; write the version in quotes")
+    return value
+
+
+KubernetesVersion = Annotated[str, BeforeValidator(_version), StringConstraints(strict=True, pattern=r"^1\.[0-9]{2}$")]
+ControlPlaneTier = Literal["standard", "tier-xl", "tier-2xl", "tier-4xl", "tier-8xl"]
+
+
+class EndpointSpec(Spec):
+    """Who reaches the Kubernetes API."""
+
+    public: Flag = Field(default=False, description="whether the API answers on a public address")
+    allowed_cidrs: tuple[Cidr, ...] = Field(default=(), description="ranges that may reach the public address")
+
+
+class SystemPoolSpec(Spec):
+    """Untainted nodes for controllers, DNS and monitoring, spread over the zones."""
+
+    instance_type: Text = Field(default="m7i.2xlarge", description="EC2 instance type")
+    nodes: Count = Field(default=3, description="how many nodes, over all zones")
+
+
+class AddonSpec(Spec):
+    """Another version or settings for an EKS add-on than the catalog's."""
+
+    version: Text | None = Field(default=None, description="add-on version; the catalog's pin when left out")
+    configuration: dict[str, Any] = Field(default_factory=dict, description="configuration values, by the add-on's own schema")
+
+
+class ClusterSpec(Spec):
+    """Version, control plane, API endpoint, administrators and the system pool."""
+
+    version: KubernetesVersion = Field(default="1.35", description='Kubernetes version in quotes, such as "1.35"')
+    control_plane_tier: ControlPlaneTier = Field(default="standard", description="provisioned size of the control plane")
+    support: Literal["standard", "extended"] = Field(default="standard", description="what happens at the end of standard support")
+    endpoint: EndpointSpec = Field(default_factory=EndpointSpec)
+    admins: tuple[Text, ...] = Field(default=(), description="IAM role ARNs with administrator access entries")
+    system_pool: SystemPoolSpec = Field(default_factory=SystemPoolSpec)
+    logs_days: Days = Field(default=90, description="how long control-plane logs are kept")
+    addons: dict[str, AddonSpec] = Field(default_factory=dict, description="add-ons that differ from the catalog's pins")

@@ -1,0 +1,44 @@
+"""Where the cluster runs: on AWS, on machines of one's own, or on both."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, SecretStr
+
+from components.spec.base import Cidr, Name, Spec, Text
+
+
+class Cloud(Spec):
+    """Everything on AWS."""
+
+    kind: Literal["cloud"]
+
+
+class SelfHosted(Spec):
+    """A Kubernetes cluster that exists."""
+
+    kind: Literal["self-hosted"]
+    kubeconfig: SecretStr = Field(description="the cluster's kubeconfig, as a secret")
+    context: Text | None = Field(default=None, description="the kubeconfig's context; its current one when left out")
+    fabric: Literal["infiniband", "roce", "tcp"] = Field(default="infiniband", description="how cards on different nodes talk")
+    storage_class: Text = Field(default="shared", description="storage class of the parallel file system's claims")
+    registry: Text | None = Field(default=None, description="registry that mirrors every image")
+
+
+class RemoteNetwork(Spec):
+    """On-premises ranges that EKS hybrid nodes and their pods use."""
+
+    name: Name
+    node_cidr: Cidr
+    pod_cidr: Cidr | None = None
+
+
+class Hybrid(Spec):
+    """EKS with nodes on premises beside those on AWS."""
+
+    kind: Literal["hybrid"]
+    remote_networks: tuple[RemoteNetwork, ...] = Field(min_length=1, description="on-premises ranges")
+
+
+Form = Annotated[Cloud | SelfHosted | Hybrid, Field(discriminator="kind")]

@@ -1,0 +1,24 @@
+"""The management and the compute network as the stack file words them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from components.spec.base import Cidr, Days, Spec, ZoneId
+
+
+class NetworkSpec(Spec):
+    """Address ranges, zones and the way out."""
+
+    zones: tuple[ZoneId, ...] = Field(min_length=1, description="zone ids the cluster spans, such as [usw2-az2, usw2-az3]")
+    cidr: Cidr = Field(
+        default="10.0.0.0/16", description="management network: control-plane interfaces, system nodes, endpoints, load balancers"
+    )
+    compute_cidrs: tuple[Cidr, ...] = Field(
+        default=("100.64.0.0/16",), min_length=1, description="compute network: accelerator nodes and their pods; never a route to the internet"
+    )
+    egress: Literal["nat", "isolated"] = Field(default="nat", description="the management network's way out")
+    nat_gateways: Literal["per-zone", "one"] = Field(default="per-zone", description="how many NAT gateways when egress is nat")
+    flow_log_days: Days = Field(default=30, description="how long flow logs are kept")

@@ -1,0 +1,47 @@
+"""Watching, paying and governing as the stack file words them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from components.spec.base import Amount, Count, Days, Flag, Percent, Spec, Text
+
+AlertTarget = Annotated[str, StringConstraints(strict=True, pattern=r"^(mailto:[^@\s]+@[^@\s]+|https://\S+|arn:aws[a-z-]*:sns:\S+)$")]
+
+
+class ObservabilitySpec(Spec):
+    """Where alerts go and how long measurements are kept."""
+
+    alerts_to: tuple[AlertTarget, ...] = Field(default=(), description="mailto: addresses, https: URLs or SNS topic ARNs")
+    metrics_days: Days = Field(default=30, description="days that metrics are kept")
+    logs_days: Days = Field(default=30, description="days that logs are kept")
+
+
+class BudgetSpec(Spec):
+    """A monthly budget and the shares of it that raise an alert."""
+
+    monthly_usd: Amount | Count = Field(description="US dollars a month")
+    alert_at_percent: tuple[Percent, ...] = Field(default=(50, 80, 100), description="shares of the budget in percent")
+
+
+class GovernanceSpec(Spec):
+    """Audit and protection."""
+
+    audit_trail: Flag = Field(default=False, description="whether the stack declares a CloudTrail of its own")
+    delete_protection: Flag = Field(default=False, description="whether stateful resources refuse deletion")
+
+
+class AcknowledgedSpec(Spec):
+    """A warning that was read and accepted."""
+
+    id: Text
+    path: Text
+    reason: Text
+
+
+class PlanSpec(Spec):
+    """The planner's check of this stack against a task."""
+
+    task: Text = Field(description="path of the task file, from the stack file's folder")

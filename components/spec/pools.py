@@ -1,0 +1,141 @@
+"""Pools of nodes and how their machines are bought, as the stack file words them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, StringConstraints
+from pydantic_core import PydanticCustomError
+
+from components.spec.base import Count, CountOrZero, Flag, Name, ReservationId, Spec, Text, ZoneId
+
+Purpose = Literal["training", "finetuning", "preprocessing", "evaluation", "system"]
+FabricKind = Literal["efa", "tcp", "infiniband", "roce"]
+TaintEffect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute", "NO_SCHEDULE", "PREFER_NO_SCHEDULE", "NO_EXECUTE"]
+
+
+def _aware(value: datetime) -> datetime:
+    if value.tzinfo is None:
+        raise PydanticCustomError("timezone", "a time with its zone is wanted, such as 2026-12-10T11:30:00Z")
+    return value
+
+
+Moment = Annotated[datetime, AfterValidator(_aware)]
+
+
+class NodeRange(Spec):
+    """A pool that follows its queue between two sizes."""
+
+    min: CountOrZero = Field(default=0, description="fewest nodes")
+    max: Count = Field(description="most nodes")
+
+
+class OnDemand(Spec):
+    """Bought by the hour, when there is room."""
+
+    kind: Literal["on-demand"]
+    placement_group: Text | None = Field(default=None, description="an existing cluster placement group by name, in place of one made for the pool")
+
+
+class Reservation(Spec):
+    """On-Demand Capacity Reservations, targeted by id or through a resource group."""
+
+    kind: Literal["reservation"]
+    ids: tuple[ReservationId, ...] = Field(default=(), description="capacity reservation ids")
+    resource_group_arn: Annotated[str, StringConstraints(strict=True, pattern=r"^arn:aws[a-z-]*:resource-groups:")] | None = Field(
+        default=None, description="ARN of a resource group of reservations, in place of ids"
+    )
+    reserved_nodes: Count | None = Field(default=None, description="instances reserved in all, checked against nodes")
+    placement_group: Text | None = Field(default=None, description="the placement group the reservation was made in, if it was")
+    preference: Text | None = Field(default=None, description="always the targeted reservation; any other word is refused")
+
+
+class BlockPart(Spec):
+    """One Capacity Block of a pool that has several."""
+
+    id: ReservationId
+    start: Moment
+    end: Moment
+    nodes: Count = Field(description="instances in this block, at most 64")
+
+
+class Block(Spec):
+    """EC2 Capacity Blocks: prepaid machines between a start and an end."""
+
+    kind: Literal["block"]
+    id: ReservationId | None = Field(default=None, description="the block's reservation id")
+    start: Moment | None = Field(default=None, description="when the block begins, with its time zone")
+    end: Moment | None = Field(default=None, description="when the block ends, with its time zone")
+    blocks: tuple[BlockPart, ...] = Field(default=(), description="several blocks, in place of id, start and end")
+
+
+class Spot(Spec):
+    """Interruptible machines, for work that can lose one."""
+
+    kind: Literal["spot"]
+
+
+Capacity = Annotated[OnDemand | Reservation | Block | Spot, Field(discriminator="kind")]
+
+
+class TaintSpec(Spec):
+    """A taint of the pool's nodes, in Kubernetes' or EKS' spelling of the effect."""
+
+    key: Text
+    value: str = ""
+    effect: TaintEffect
+
+
+class HostSpec(Spec):
+    """The machines of a self-hosted pool, which no catalog describes."""
+
+    accelerator: Text = Field(description="the card's model, such as h100")
+    vendor: Literal["nvidia", "neuron"] = Field(default="nvidia", description="whose adapter drives the cards")
+    cards: Count = Field(description="cards in one node")
+    vcpu: Count = Field(description="logical processors in one node")
+    memory_gib: Count = Field(description="memory of one node in GiB")
+    rdma_devices: CountOrZero = Field(default=0, description="RDMA devices of one node, for infiniband and roce")
+    labels: dict[str, str] = Field(default_factory=dict, description="labels that the pool's nodes already carry")
+
+
+class PoolSpec(Spec):
+    """Nodes alike in type, zone, fabric and capacity."""
+
+    name: Name = Field(description="the pool's name, unique in the stack")
+    purpose: Purpose = Field(description="what the pool is for")
+    instance_type: Text | None = Field(default=None, description="EC2 instance type, such as p5.48xlarge")
+    instance_types: tuple[Text, ...] = Field(default=(), description="several alike types, for preprocessing pools")
+    hosts: HostSpec | None = Field(default=None, description="the machines of a self-hosted pool")
+    zone: ZoneId | None = Field(default=None, description="the zone id of the pool's nodes; pools with accelerators name one")
+    nodes: Count | NodeRange = Field(description="how many nodes, or {min, max} for a pool that follows its queue")
+    spares: CountOrZero = Field(default=0, description="nodes kept out of the queue's quota, warm, for replacements")
+    fabric: FabricKind | None = Field(default=None, description="how cards on different nodes talk")
+    capacity: Capacity = Field(default=OnDemand(kind="on-demand"), description="how the machines are bought")
+    labels: dict[str, str] = Field(default_factory=dict, description="extra labels of the nodes")
+    taints: tuple[TaintSpec, ...] = Field(default=(), description="extra taints of the nodes")
+    root_volume_gib: Annotated[int, Field(strict=True, ge=20, le=16384)] = Field(default=200, description="encrypted gp3 root volume in GiB")
+    image_family: Text | None = Field(default=None, description="EKS AMI type, in place of the one that fits the accelerator")
+    image_id: Text | None = Field(default=None, description="an own AMI, in place of a family and release")
+    image_release: Text | None = Field(default=None, description="AMI release version, in place of the catalog's pin")
+    efa_layout: Literal["efa-only", "efa"] = Field(default="efa-only", description="how EFA interfaces are laid out")
+    security_groups: tuple[Text, ...] = Field(default=(), description="further security group ids on every interface")
+    node_repair: Flag | None = Field(default=None, description="whether EKS replaces unhealthy nodes by itself")
+    protect: Flag = Field(default=False, description="whether the engine refuses to delete the pool's node groups")
+
+    @property
+    def max_nodes(self) -> int:
+        return self.nodes if isinstance(self.nodes, int) else self.nodes.max
+
+    @property
+    def min_nodes(self) -> int:
+        return self.nodes if isinstance(self.nodes, int) else self.nodes.min
+
+    @property
+    def autoscaled(self) -> bool:
+        return not isinstance(self.nodes, int)
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Instance types in the user's words; empty for self-hosted pools."""
+        return (self.instance_type,) if self.instance_type else self.instance_types

@@ -1,0 +1,56 @@
+"""The whole stack file as one frozen value."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from components.spec.base import Flag, Region, Spec
+from components.spec.cluster import ClusterSpec
+from components.spec.form import Cloud, Form, SelfHosted
+from components.spec.network import NetworkSpec
+from components.spec.operations import AcknowledgedSpec, BudgetSpec, GovernanceSpec, ObservabilitySpec, PlanSpec
+from components.spec.pools import PoolSpec
+from components.spec.queues import QueueSpec
+from components.spec.storage import StorageSpec
+
+Environment = Literal["dev", "staging", "prod", "standby"]
+TagKey = Annotated[str, StringConstraints(strict=True, pattern=r"^[\w .:/=+@-]{1,128}$")]
+TagValue = Annotated[str, StringConstraints(strict=True, pattern=r"^[\w .:/=+@-]{0,256}$")]
+
+
+class StackSpec(Spec):
+    """What one environment declares. `network` and `cluster` are there unless the form is self-hosted."""
+
+    region: Region = "us-west-2"
+    environment: Environment = Field(description="dev, staging, prod or standby")
+    form: Form = Field(default=Cloud(kind="cloud"))
+    tags: dict[TagKey, TagValue] = Field(default_factory=dict, description="tags of every resource")
+    spot_preprocessing: Flag = Field(default=True, description="whether preprocessing pools run on spot")
+    network: NetworkSpec | None = None
+    cluster: ClusterSpec | None = None
+    pools: tuple[PoolSpec, ...] = Field(default=(), description="the stack's pools")
+    storage: StorageSpec = Field(default_factory=StorageSpec)
+    queues: tuple[QueueSpec, ...] = ()
+    observability: ObservabilitySpec = Field(default_factory=ObservabilitySpec)
+    budget: BudgetSpec | None = None
+    governance: GovernanceSpec = Field(default_factory=GovernanceSpec)
+    acknowledged: tuple[AcknowledgedSpec, ...] = ()
+    plan: PlanSpec | None = None
+
+    @property
+    def on_aws(self) -> bool:
+        return not isinstance(self.form, SelfHosted)
+
+    def pool(self, name: str) -> PoolSpec:
+        """Raises KeyError for a name no pool has."""
+        for pool in self.pools:
+            if pool.name == name:
+                return pool
+        raise KeyError(name)
+
+    @property
+    def zones(self) -> tuple[str, ...]:
+        """Zone ids in one order, whatever the order in the file."""
+        return tuple(sorted(self.network.zones)) if self.network else ()
