@@ -15,7 +15,7 @@ EFA: Final = "trainshed.io/efa"  # "true" on nodes with EFA interfaces, absent e
 FABRIC: Final = "trainshed.io/fabric"
 CAPACITY: Final = "trainshed.io/capacity"  # on-demand, reservation, block, spot
 
-# Kubernetes, EKS, EC2's topology controller and this project write below these; the API server or EKS refuses users' own or the two collide.
+# Kubernetes, EKS, EC2's topology controller and this project write below these: a user's own key there is refused or collides.
 RESERVED_DOMAINS: Final = ("kubernetes.io", "k8s.io", "eks.amazonaws.com", "karpenter.sh", "k8s.aws", "trainshed.io")
 
 
