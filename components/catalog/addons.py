@@ -1,0 +1,135 @@
+"""EKS add-ons: the version pinned for each Kubernetes version, and the identity each runs under.
+
+Hides which add-on follows the cluster's version and which doesn't.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from types import MappingProxyType
+
+from components.catalog.pins import Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Addon:
+    """One EKS add-on; `service_account` and `managed_policy` are None where it needs no AWS permissions.
+
+    `managed_policy` is an AWS managed policy's path and name after `policy/` in its ARN. `before_nodes`: nodes don't become ready without it.
+    """
+
+    name: str
+    versions: Mapping[str, str]  # Kubernetes version -> add-on version
+    namespace: str
+    service_account: str | None
+    managed_policy: str | None
+    before_nodes: bool
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddonPin:
+    """An add-on with the version to install on one cluster."""
+
+    name: str
+    version: str
+    namespace: str
+    service_account: str | None
+    managed_policy: str | None
+    before_nodes: bool
+    unverified: bool
+
+
+class UnknownAddon(KeyError):
+    """No pin for this add-on at this Kubernetes version."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Addons:
+    """All add-ons the project installs."""
+
+    known: Mapping[str, Addon]
+
+    def pin(self, name: str, kubernetes_version: str) -> AddonPin:
+        """Raises UnknownAddon."""
+        addon = self.known.get(name)
+        version = addon.versions.get(kubernetes_version) if addon else None
+        if addon is None or version is None:
+            raise UnknownAddon(f"no version of the EKS add-on {name} is pinned for Kubernetes {kubernetes_version}")
+        return AddonPin(
+            name=name,
+            version=version,
+            namespace=addon.namespace,
+            service_account=addon.service_account,
+            managed_policy=addon.managed_policy,
+            before_nodes=addon.before_nodes,
+            unverified=addon.origin.unverified,
+        )
+
+    def pins(self, kubernetes_version: str) -> Mapping[str, AddonPin]:
+        """Every add-on with a pin for this version, by name."""
+        return MappingProxyType(
+            {name: self.pin(name, kubernetes_version) for name, addon in self.known.items() if kubernetes_version in addon.versions}
+        )
+
+
+_SUPPORTED = ("1.32", "1.33", "1.34", "1.35", "1.36", "1.37")
+_NAMES = "EKS User Guide, available add-ons"
+
+
+def _addon(
+    name: str,
+    versions: str | Mapping[str, str],
+    *,
+    service_account: str | None = None,
+    managed_policy: str | None = None,
+    namespace: str = "kube-system",
+    before_nodes: bool = False,
+    source: str = _NAMES,
+    unverified: bool = True,
+) -> Addon:
+    by_version = dict.fromkeys(_SUPPORTED, versions) if isinstance(versions, str) else dict(versions)
+    return Addon(
+        name=name,
+        versions=MappingProxyType(by_version),
+        namespace=namespace,
+        service_account=service_account,
+        managed_policy=managed_policy,
+        before_nodes=before_nodes,
+        origin=Origin(as_of=date(2026, 11, 30), source=source, unverified=unverified),
+    )
+
+
+_ALL = (
+    _addon("vpc-cni", "v1.22.4-eksbuild.1", service_account="aws-node", managed_policy="AmazonEKS_CNI_Policy", before_nodes=True),
+    _addon(
+        "kube-proxy",
+        {
+            "1.32": "v1.32.13-eksbuild.5",
+            "1.33": "v1.33.10-eksbuild.2",
+            "1.34": "v1.34.6-eksbuild.2",
+            "1.35": "v1.35.3-eksbuild.2",
+            "1.36": "v1.36.0-eksbuild.2",
+            "1.37": "v1.37.0-eksbuild.1",
+        },
+        before_nodes=True,
+    ),
+    _addon("eks-pod-identity-agent", "v1.3.10-eksbuild.2", before_nodes=True),
+    _addon("coredns", "v1.13.2-eksbuild.1"),
+    _addon(
+        "aws-ebs-csi-driver",
+        "v1.56.0-eksbuild.1",
+        service_account="ebs-csi-controller-sa",
+        managed_policy="service-role/AmazonEBSCSIDriverPolicy",
+    ),
+    _addon("aws-fsx-csi-driver", "v1.9.0-eksbuild.1", service_account="fsx-csi-controller-sa", managed_policy="AmazonFSxFullAccess"),
+    _addon("eks-node-monitoring-agent", "v1.7.0-eksbuild.1"),
+    _addon("metrics-server", "v0.8.1-eksbuild.2"),
+)
+
+ADDONS = Addons(known=MappingProxyType({addon.name: addon for addon in _ALL}))

@@ -1,0 +1,131 @@
+"""Helm charts and images of others, each pinned to one version.
+
+Hides where each is published; isolated networks mirror exactly the images listed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from types import MappingProxyType
+
+from components.catalog.pins import Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChartPin:
+    """One Helm chart. For an OCI chart `repository` is the whole reference (`oci://...`), and `oci` is true."""
+
+    name: str
+    version: str
+    repository: str
+    app_version: str
+    namespace: str
+    origin: Origin
+
+    @property
+    def oci(self) -> bool:
+        return self.repository.startswith("oci://")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImagePin:
+    """One container image by its upstream registry, repository and tag."""
+
+    name: str
+    registry: str
+    repository: str
+    tag: str
+    origin: Origin
+
+    @property
+    def reference(self) -> str:
+        """`registry/repository:tag`."""
+        return f"{self.registry}/{self.repository}:{self.tag}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charts:
+    """Charts by name and images by name."""
+
+    charts: Mapping[str, ChartPin]
+    images: Mapping[str, ImagePin]
+
+    def __getitem__(self, name: str) -> ChartPin:
+        return self.charts[name]
+
+    def image(self, name: str) -> ImagePin:
+        return self.images[name]
+
+
+def _chart(
+    name: str, version: str, repository: str, *, namespace: str, app: str = "", source: str = "the project's own repository, 2026-08"
+) -> ChartPin:
+    return ChartPin(
+        name=name,
+        version=version,
+        repository=repository,
+        app_version=app or version,
+        namespace=namespace,
+        origin=Origin(as_of=date(2026, 8, 23), source=source),
+    )
+
+
+def _image(name: str, registry: str, repository: str, tag: str, *, source: str, unverified: bool = False) -> ImagePin:
+    return ImagePin(
+        name=name,
+        registry=registry,
+        repository=repository,
+        tag=tag,
+        origin=Origin(as_of=date(2026, 11, 30), source=source, unverified=unverified),
+    )
+
+
+_PROMETHEUS = "https://prometheus-community.github.io/helm-charts"
+_EKS = "https://aws.github.io/eks-charts"
+
+_CHARTS = (
+    _chart("kueue", "0.19.2", "oci://registry.k8s.io/kueue/charts/kueue", namespace="kueue-system"),
+    _chart("jobset", "0.12.0", "oci://registry.k8s.io/jobset/charts/jobset", namespace="jobset-system"),
+    _chart("cluster-autoscaler", "9.59.0", "https://kubernetes.github.io/autoscaler", namespace="kube-system", app="1.35.0"),
+    _chart("kube-prometheus-stack", "88.5.3", _PROMETHEUS, namespace="monitoring", app="v0.93.1"),
+    _chart("aws-load-balancer-controller", "3.5.0", _EKS, namespace="kube-system"),
+    _chart("aws-for-fluent-bit", "0.2.0", _EKS, namespace="logging", app="3.2.1"),
+    _chart("dcgm-exporter", "4.8.2", "https://nvidia.github.io/dcgm-exporter/helm-charts", namespace="monitoring", app="4.5.3-4.8.2"),
+    _chart("gpu-operator", "v26.7.0", "https://helm.ngc.nvidia.com/nvidia", namespace="gpu-operator"),
+    _chart("nvidia-device-plugin", "0.20.0", "https://nvidia.github.io/k8s-device-plugin", namespace="kube-system"),
+    _chart("aws-efa-k8s-device-plugin", "v0.5.30", _EKS, namespace="kube-system", app="v0.5.20"),
+    _chart("neuron-helm-chart", "1.5.0", "oci://public.ecr.aws/neuron/neuron-helm-chart", namespace="kube-system", app="2.32.0"),
+    _chart("node-problem-detector", "2.4.0", "oci://ghcr.io/deliveryhero/helm-charts/node-problem-detector", namespace="kube-system"),
+    _chart("lws", "0.10.0", "oci://registry.k8s.io/lws/charts/lws", namespace="lws-system"),
+    _chart("kubeflow-trainer", "2.3.0", "oci://ghcr.io/kubeflow/charts/kubeflow-trainer", namespace="kubeflow-system"),
+)
+
+_IMAGES = (
+    _image(
+        "nvidia-device-plugin",
+        "nvcr.io",
+        "nvidia/k8s-device-plugin",
+        "v0.20.0",
+        source="NVIDIA/k8s-device-plugin release 0.20.0, 2026-08-19",
+    ),
+    _image(
+        "efa-device-plugin",
+        "602401143452.dkr.ecr.us-west-2.amazonaws.com",
+        "eks/aws-efa-k8s-device-plugin",
+        "v0.5.20",
+        source="aws/eks-charts 5239609 aws-efa-k8s-device-plugin values",
+    ),
+    _image(
+        "dcgm-exporter",
+        "nvcr.io",
+        "nvidia/k8s/dcgm-exporter",
+        "4.5.3-4.8.2-distroless",
+        source="NVIDIA/dcgm-exporter chart 4.8.2, 2026-05-12",
+    ),
+    _image("neuron-device-plugin", "public.ecr.aws", "neuron/neuron-device-plugin", "2.32.0", source="Neuron SDK 2.32.0", unverified=True),
+    _image("neuron-monitor", "public.ecr.aws", "neuron/neuron-monitor", "1.9.0", source="Neuron SDK", unverified=True),
+)
+
+CHARTS = Charts(charts=MappingProxyType({pin.name: pin for pin in _CHARTS}), images=MappingProxyType({pin.name: pin for pin in _IMAGES}))

@@ -1,0 +1,108 @@
+"""What AWS charges for everything that isn't a machine's type, dated, per region; and a machine's hour by how it is bought.
+
+Hides how regions differ: a price is asked for by name and region, and what nobody knows is None, never 0.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal
+
+from components.catalog.instances import InstanceType
+from components.catalog.pins import Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """USD for one `unit` (`hour`, `GB-month`, `1000 requests` ...)."""
+
+    name: str
+    usd: float
+    unit: str
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One thing AWS sells: its price in us-east-1 and in the regions that differ from it."""
+
+    name: str
+    unit: str
+    by_region: Mapping[str, float]
+    same_in: tuple[str, ...]  # regions known to charge as us-east-1 does
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prices:
+    """All items, the regions whose machine prices equal us-east-1's, and Capacity Block rates for one machine's hour."""
+
+    as_of: date
+    items: Mapping[str, Item]
+    machines_as_us_east_1: Mapping[str, tuple[str, ...]]  # region -> families
+    machines_elsewhere: Mapping[str, Mapping[str, float]]  # region -> type -> USD an hour
+    blocks: Mapping[str, float]
+    blocks_origin: Origin
+
+    def price(self, name: str, region: str = "us-east-1") -> Price | None:
+        """None when the item isn't known, or not in that region."""
+        item = self.items.get(name)
+        if item is None:
+            return None
+        usd = item.by_region.get(region)
+        if usd is None and region in item.same_in:
+            usd = item.by_region.get("us-east-1")
+        return None if usd is None else Price(name=name, usd=usd, unit=item.unit, origin=item.origin)
+
+    def usd(self, name: str, region: str = "us-east-1") -> float | None:
+        """The bare figure of `price`."""
+        found = self.price(name, region)
+        return found.usd if found else None
+
+    def machine_hour(self, instance: InstanceType, region: str, kind: Literal["on-demand", "spot", "block"]) -> tuple[float, float] | None:
+        """(lowest, highest) USD for one machine's hour; None where unknown or not sold so."""
+        if kind == "spot":
+            return instance.spot_usd_per_hour.get(region) if instance.spot else None
+        if kind == "block":
+            rate = self.blocks.get(instance.name) if instance.capacity_block else None
+            return None if rate is None else (rate, rate)
+        if not instance.on_demand:
+            return None
+        rate = self.machines_elsewhere.get(region, {}).get(instance.name)
+        if rate is None and (region == "us-east-1" or instance.family in self.machines_as_us_east_1.get(region, ())):
+            rate = instance.on_demand_usd_per_hour
+        return None if rate is None else (rate, rate)
+
+
+def load_prices(path: Path) -> Prices:
+    """Reads data/prices.json."""
+    data = json.loads(path.read_text())
+    as_of = date.fromisoformat(data["as_of"])
+    items = {
+        name: Item(
+            name=name,
+            unit=row["unit"],
+            by_region=MappingProxyType(row["usd"]),
+            same_in=tuple(row.get("same_in", data["same_in"])),
+            origin=Origin(
+                as_of=date.fromisoformat(row["as_of"]) if "as_of" in row else as_of,
+                source=row["source"],
+                unverified=row.get("unverified", False),
+            ),
+        )
+        for name, row in data["items"].items()
+    }
+    machines, blocks = data["machines"], data["blocks"]
+    return Prices(
+        as_of=as_of,
+        items=MappingProxyType(items),
+        machines_as_us_east_1=MappingProxyType({region: tuple(families) for region, families in machines["as_us_east_1"].items()}),
+        machines_elsewhere=MappingProxyType({region: MappingProxyType(rates) for region, rates in machines["elsewhere"].items()}),
+        blocks=MappingProxyType(blocks["usd_per_hour"]),
+        blocks_origin=Origin(as_of=date.fromisoformat(blocks["as_of"]), source=blocks["source"], unverified=blocks["unverified"]),
+    )
