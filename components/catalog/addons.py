@@ -17,7 +17,8 @@ from components.catalog.pins import Origin
 class Addon:
     """One EKS add-on; `service_account` and `managed_policy` are None where it needs no AWS permissions.
 
-    `managed_policy` is an AWS managed policy's path and name after `policy/` in its ARN. `before_nodes`: nodes don't become ready without it.
+    `managed_policy` is an AWS managed policy's path and name after `policy/` in its ARN.
+    `before_nodes`: nodes don't become ready without it.
     """
 
     name: str
@@ -42,7 +43,7 @@ class AddonPin:
     unverified: bool
 
 
-class UnknownAddon(KeyError):
+class UnknownAddon(KeyError):  # noqa: N818 - says what went wrong, as in "raises UnknownAddon"
     """No pin for this add-on at this Kubernetes version."""
 
     def __str__(self) -> str:

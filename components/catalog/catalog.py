@@ -28,7 +28,7 @@ DATA = Path(__file__).parent / "data"
 Buying = Literal["on-demand", "spot", "block"]
 
 
-class UnknownInstanceType(KeyError):
+class UnknownInstanceType(KeyError):  # noqa: N818 - says what went wrong, as in "raises UnknownInstanceType"
     """The instance type isn't in the catalog; `hint` has the nearest one that is."""
 
     def __init__(self, name: str, known: Mapping[str, InstanceType]) -> None:
@@ -43,7 +43,7 @@ class UnknownInstanceType(KeyError):
         return f'"{self.name}" is not in the catalog; {self.hint}'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Catalog:
     """All facts, dated. `replace` and `with_instance` give a changed copy, so that a test can add a family."""
 

@@ -6,13 +6,17 @@ Hides how the data file is packed: zones are digits behind a region's prefix the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal
 
 Vendor = Literal["nvidia", "neuron", "habana"]
 Architecture = Literal["x86_64", "arm64"]
+
+
+def _nothing() -> Mapping[str, int]:
+    return MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +92,10 @@ class InstanceType:
     placement_strategies: tuple[str, ...] = ()
     gpudirect_storage: bool = False
     nccl_protocol: Literal["RDMA", "SENDRECV"] | None = None  # what the EFA plugin speaks on it by default
-    ultraserver: Mapping[str, int] = MappingProxyType({})  # ultraserver type -> machines in it
+    ultraserver: Mapping[str, int] = field(default_factory=_nothing)  # UltraServer type -> machines in it
+
+    def __hash__(self) -> int:
+        return hash(self.name)  # mappings don't hash; a name is one type
 
     @property
     def cards(self) -> int:
