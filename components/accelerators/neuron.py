@@ -1,0 +1,52 @@
+"""AWS Trainium: whole chips as the resource, the Neuron device plugin with its RBAC, and the runtime's own faults.
+
+Hides that the plugin, unlike NVIDIA's, reads its node and annotates pods through the API, so it needs an account with rights.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from components.accelerators.answers import Accelerator, DevicePlugin, HealthCode, HostMount
+
+PLUGIN = DevicePlugin(
+    name="neuron-device-plugin",
+    image="neuron-device-plugin",
+    resource_name="aws.amazon.com/neuron",
+    mounts=(
+        HostMount(name="device-plugins", path="/var/lib/kubelet/device-plugins", mount="/var/lib/kubelet/device-plugins", kind="Directory"),
+        HostMount(name="run", path="/run", mount="/run"),
+    ),
+    environment=MappingProxyType({"KUBECONFIG": "/etc/kubernetes/kubelet.conf"}),
+    node_name_variable="NODE_NAME",
+    cluster_rules=(
+        MappingProxyType({"apiGroups": ("",), "resources": ("nodes",), "verbs": ("get", "list", "watch")}),
+        MappingProxyType({"apiGroups": ("",), "resources": ("events",), "verbs": ("create", "patch")}),
+        MappingProxyType({"apiGroups": ("",), "resources": ("pods",), "verbs": ("get", "list", "watch", "patch", "update")}),
+        MappingProxyType({"apiGroups": ("",), "resources": ("nodes/status",), "verbs": ("patch", "update")}),
+    ),
+)
+
+# The EKS node monitoring agent's reasons for Neuron devices (docs/node-health-issues.adoc, 2026-08).
+FAULTS = (
+    HealthCode(code="NeuronDMAError", meaning="a DMA engine failed", action="replace"),
+    HealthCode(code="NeuronHBMUncorrectableError", meaning="uncorrectable memory error", action="replace"),
+    HealthCode(code="NeuronNCUncorrectableError", meaning="uncorrectable error in a NeuronCore's memory", action="replace"),
+    HealthCode(code="NeuronSRAMUncorrectableError", meaning="uncorrectable error in on-chip memory", action="replace"),
+)
+
+NEURON = Accelerator(
+    vendor="neuron",
+    resource_name="aws.amazon.com/neuron",
+    # EKS offers no Arm image for Neuron.
+    image_families=MappingProxyType({"x86_64": "AL2023_x86_64_NEURON"}),
+    collective_backend="xla",
+    device_plugin=PLUGIN,
+    environment=MappingProxyType(
+        {
+            # The runtime's own rendezvous, beside the framework's, on the first worker.
+            "NEURON_RT_ROOT_COMM_ID": "$(MASTER_ADDR):62182",
+        }
+    ),
+    health_codes=FAULTS,
+)
