@@ -17,7 +17,9 @@ class NetworkSpec(Spec):
         default="10.0.0.0/16", description="management network: control-plane interfaces, system nodes, endpoints, load balancers"
     )
     compute_cidrs: tuple[Cidr, ...] = Field(
-        default=("100.64.0.0/16",), min_length=1, description="compute network: accelerator nodes and their pods; never a route to the internet"
+        default=("100.64.0.0/16",),
+        min_length=1,
+        description="compute network: accelerator nodes and their pods; never a route to the internet",
     )
     egress: Literal["nat", "isolated"] = Field(default="nat", description="the management network's way out")
     nat_gateways: Literal["per-zone", "one"] = Field(default="per-zone", description="how many NAT gateways when egress is nat")

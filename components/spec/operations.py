@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from components.spec.base import Amount, Count, Days, Flag, Percent, Spec, Text
+from components.spec.base import Amount, Days, Flag, Percent, Spec, Text
 
 AlertTarget = Annotated[str, StringConstraints(strict=True, pattern=r"^(mailto:[^@\s]+@[^@\s]+|https://\S+|arn:aws[a-z-]*:sns:\S+)$")]
 
@@ -22,7 +22,7 @@ class ObservabilitySpec(Spec):
 class BudgetSpec(Spec):
     """A monthly budget and the shares of it that raise an alert."""
 
-    monthly_usd: Amount | Count = Field(description="US dollars a month")
+    monthly_usd: Amount = Field(description="US dollars a month")
     alert_at_percent: tuple[Percent, ...] = Field(default=(50, 80, 100), description="shares of the budget in percent")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, Discriminator, Field, StringConstraints, Tag
 from pydantic_core import PydanticCustomError
 
 from components.spec.base import Count, CountOrZero, Flag, Name, ReservationId, Spec, Text, ZoneId
@@ -31,11 +31,20 @@ class NodeRange(Spec):
     max: Count = Field(description="most nodes")
 
 
+def _nodes_shape(value: object) -> str:
+    return "range" if isinstance(value, dict | NodeRange) else "fixed"
+
+
+Nodes = Annotated[Annotated[Count, Tag("fixed")] | Annotated[NodeRange, Tag("range")], Discriminator(_nodes_shape)]
+
+
 class OnDemand(Spec):
     """Bought by the hour, when there is room."""
 
     kind: Literal["on-demand"]
-    placement_group: Text | None = Field(default=None, description="an existing cluster placement group by name, in place of one made for the pool")
+    placement_group: Text | None = Field(
+        default=None, description="an existing cluster placement group by name, in place of one made for the pool"
+    )
 
 
 class Reservation(Spec):
@@ -108,13 +117,15 @@ class PoolSpec(Spec):
     instance_types: tuple[Text, ...] = Field(default=(), description="several alike types, for preprocessing pools")
     hosts: HostSpec | None = Field(default=None, description="the machines of a self-hosted pool")
     zone: ZoneId | None = Field(default=None, description="the zone id of the pool's nodes; pools with accelerators name one")
-    nodes: Count | NodeRange = Field(description="how many nodes, or {min, max} for a pool that follows its queue")
+    nodes: Nodes = Field(description="how many nodes, or {min, max} for a pool that follows its queue")
     spares: CountOrZero = Field(default=0, description="nodes kept out of the queue's quota, warm, for replacements")
     fabric: FabricKind | None = Field(default=None, description="how cards on different nodes talk")
     capacity: Capacity = Field(default=OnDemand(kind="on-demand"), description="how the machines are bought")
     labels: dict[str, str] = Field(default_factory=dict, description="extra labels of the nodes")
     taints: tuple[TaintSpec, ...] = Field(default=(), description="extra taints of the nodes")
-    root_volume_gib: Annotated[int, Field(strict=True, ge=20, le=16384)] = Field(default=200, description="encrypted gp3 root volume in GiB")
+    root_volume_gib: Annotated[int, Field(strict=True, ge=20, le=16384)] = Field(
+        default=200, description="encrypted gp3 root volume in GiB"
+    )
     image_family: Text | None = Field(default=None, description="EKS AMI type, in place of the one that fits the accelerator")
     image_id: Text | None = Field(default=None, description="an own AMI, in place of a family and release")
     image_release: Text | None = Field(default=None, description="AMI release version, in place of the catalog's pin")

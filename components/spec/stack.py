@@ -16,8 +16,8 @@ from components.spec.queues import QueueSpec
 from components.spec.storage import StorageSpec
 
 Environment = Literal["dev", "staging", "prod", "standby"]
-TagKey = Annotated[str, StringConstraints(strict=True, pattern=r"^[\w .:/=+@-]{1,128}$")]
-TagValue = Annotated[str, StringConstraints(strict=True, pattern=r"^[\w .:/=+@-]{0,256}$")]
+TagKey = Annotated[str, StringConstraints(strict=True, pattern=r"^[\w .:/=+@-]+$", max_length=128)]
+TagValue = Annotated[str, StringConstraints(strict=True, pattern=r"^[\w .:/=+@-]*$", max_length=256)]
 
 
 class StackSpec(Spec):

@@ -1,0 +1,9 @@
+"""Everything a user writes, as frozen values: the stack file and the task file.
+
+Hides how text becomes values and problems; this layer knows nothing of AWS' rules beyond what a shape can say.
+"""
+
+from components.spec.reading import Reading, read_config, read_stack
+from components.spec.stack import StackSpec
+
+__all__ = ["Reading", "StackSpec", "read_config", "read_stack"]

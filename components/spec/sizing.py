@@ -1,0 +1,172 @@
+"""The planner's sections of a task file: model, training, hardware, parallelism and goal.
+
+Hides how people write large numbers: `15.6e12` (which YAML reads as text), `15_600_000_000_000` and `15.6T` are one number.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Annotated, Literal
+
+from pydantic import AliasChoices, BeforeValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from components.spec.base import Count, CountOrZero, Flag, Spec, Text
+
+Precision = Literal["bf16", "fp16", "fp8"]
+Recompute = Literal["none", "selective", "full"]
+Sharding = Literal["ddp", "zero1", "zero2", "zero3"]
+
+_SUFFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9, "t": 1e12}
+_WRITTEN = re.compile(r"^\s*(\d[\d_]*(?:\.\d[\d_]*)?(?:[eE][+-]?\d+)?)\s*([kKmMbBgGtT]?)\s*$")
+
+
+def number(value: object) -> object:
+    """A positive number as people write it; refuses booleans, other text and what is not finite or not above zero."""
+    result: float
+    if isinstance(value, bool):
+        raise PydanticCustomError("number", "a number is wanted, such as 15.6e12 or 15.6T")
+    if isinstance(value, int | float):
+        result = float(value)
+    elif isinstance(value, str) and (match := _WRITTEN.match(value)):
+        result = float(match[1].replace("_", "")) * _SUFFIXES[match[2].lower()]
+    elif isinstance(value, str) and _WRITTEN.match(value.strip().lstrip("-")):
+        result = -1.0
+    else:
+        raise PydanticCustomError("number", "a number is wanted, such as 15.6e12 or 15.6T")
+    if not math.isfinite(result) or result <= 0:
+        raise PydanticCustomError("number", "a number above 0 is wanted")
+    return result
+
+
+Number = Annotated[float, BeforeValidator(number)]
+
+
+class ExpertsSpec(Spec):
+    """A mixture of experts in the layers after the first `dense_layers`."""
+
+    count: Count = Field(description="routed experts of a layer")
+    active: Count = Field(description="routed experts that a token visits")
+    shared: CountOrZero = Field(default=0, description="experts that every token visits")
+    ffn: Count | None = Field(default=None, description="inner width of one expert; the model's ffn when left out")
+    dense_layers: CountOrZero = Field(default=0, description="first layers that have a plain feed-forward block")
+
+    @model_validator(mode="after")
+    def _active_fits(self) -> ExpertsSpec:
+        if self.active > self.count:
+            raise PydanticCustomError("experts", "active experts ({a}) outnumber the experts ({c})", {"a": self.active, "c": self.count})
+        return self
+
+
+class LatentSpec(Spec):
+    """Multi-head latent attention: keys and values pass through a narrow projection."""
+
+    kv_rank: Count = Field(description="width of the shared key-value projection")
+    q_rank: Count | None = Field(default=None, description="width of the query projection; none when left out")
+    rope_dim: Count = Field(default=64, description="rotary part of a head, added to head_dim")
+    nope_dim: Count | None = Field(default=None, description="part of a query or key head without rotation; head_dim when left out")
+    value_dim: Count | None = Field(
+        default=None,
+        validation_alias=AliasChoices("value_dim", "v_dim", "v_head_dim"),
+        description="width of a value head; head_dim when left out",
+    )
+
+
+class ModelSpec(Spec):
+    """A decoder-only transformer by its shape."""
+
+    layers: Count = Field(description="transformer layers")
+    hidden: Count = Field(description="width of the residual stream")
+    heads: Count = Field(description="query heads")
+    kv_heads: Count | None = Field(default=None, description="key-value heads; as many as query heads when left out")
+    head_dim: Count | None = Field(default=None, description="width of a head; hidden / heads when left out")
+    ffn: Count | None = Field(
+        default=None, description="inner width of the feed-forward block; 4 x hidden, or 8/3 x hidden when gated, when left out"
+    )
+    vocab: Count = Field(description="vocabulary, padding included")
+    sequence: Count = Field(description="tokens in a sequence")
+    gated_mlp: Flag = Field(default=True, description="whether the feed-forward block has a gate (SwiGLU): three matrices, not two")
+    tied_embeddings: Flag = Field(default=False, description="whether the output layer reuses the input embedding")
+    experts: ExpertsSpec | None = Field(default=None, description="mixture of experts")
+    latent_attention: LatentSpec | None = Field(
+        default=None, validation_alias=AliasChoices("latent_attention", "mla", "latent"), description="multi-head latent attention"
+    )
+
+    @model_validator(mode="after")
+    def _heads_fit(self) -> ModelSpec:
+        if self.head_dim is None and self.hidden % self.heads:
+            raise PydanticCustomError(
+                "heads", "hidden ({h}) does not divide by heads ({a}); give head_dim", {"h": self.hidden, "a": self.heads}
+            )
+        if self.kv_heads is not None and self.heads % self.kv_heads:
+            raise PydanticCustomError("heads", "heads ({a}) do not divide by kv_heads ({k})", {"a": self.heads, "k": self.kv_heads})
+        return self
+
+
+class TrainingSpec(Spec):
+    """What is trained on how much, and how the state is kept."""
+
+    tokens: Number = Field(description="tokens of the whole run, such as 15.6e12 or 15.6T")
+    global_batch: Count | None = Field(default=None, description="sequences in one optimizer step; about 4 million tokens when left out")
+    precision: Precision = Field(default="bf16", description="arithmetic of the matrix products")
+    optimizer: Literal["adam", "sgd", "adafactor"] = Field(default="adam", description="optimizer, for its state")
+    recompute: Recompute | None = Field(
+        default=None, description="activations computed again in the backward pass; the least that fits when left out"
+    )
+    sharding: Sharding | None = Field(
+        default=None, description="what data-parallel ranks share out; zero1 when left out, or more where it must"
+    )
+    attention: Literal["auto", "fused", "unfused"] = Field(
+        default="auto",
+        description="fused never stores the score matrix; auto means unfused with selective recompute, fp16, or full recompute before Hopper",
+    )
+    method: Literal["full", "lora"] = Field(default="full", description="which weights learn: all, or low-rank additions")
+    rank: Count = Field(default=16, description="rank of the additions when method is lora")
+
+
+class HardwareSpec(Spec):
+    """The machines: an instance type of the catalog, or an accelerator by name."""
+
+    instance_type: Text | None = Field(default=None, description="EC2 instance type of the catalog")
+    accelerator: Text | None = Field(default=None, description="card by name, such as h100, for machines that are not in the catalog")
+    cards_per_node: Count | None = Field(default=None, description="cards in one machine of the accelerator; 8 when left out")
+    network_gbps: Number | None = Field(default=None, description="network of one machine in Gbit/s")
+    nodes: Count | None = Field(default=None, description="machines that train; follows from goal.days when left out")
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> HardwareSpec:
+        if self.instance_type and self.accelerator:
+            raise PydanticCustomError("hardware", "names both an instance_type and an accelerator; keep one")
+        return self
+
+
+class ParallelismSpec(Spec):
+    """How the model and the batch are split; what is left out the planner chooses."""
+
+    tensor: Count | None = Field(default=None, description="cards that share each matrix")
+    pipeline: Count | None = Field(default=None, description="stages of consecutive layers")
+    context: Count | None = Field(default=None, description="cards that share one sequence")
+    expert: Count | None = Field(default=None, description="cards that share the experts of a layer")
+    virtual_stages: Count | None = Field(default=None, description="model chunks of one stage (interleaving)")
+    micro_batch: Count | None = Field(default=None, description="sequences of one forward pass")
+    sequence_parallel: Flag | None = Field(
+        default=None,
+        description="whether norms are split over the tensor group; true when left out, but for fp16 without selective recompute",
+    )
+
+
+class GoalSpec(Spec):
+    """What must be reached."""
+
+    days: Number | None = Field(default=None, description="days from start to end, restarts included")
+
+
+class SizingSpec(Spec):
+    """The planner's input; other sections of the task file are not its business."""
+
+    model: ModelSpec
+    training: TrainingSpec
+    hardware: HardwareSpec = Field(default_factory=HardwareSpec)
+    parallelism: ParallelismSpec = Field(default_factory=ParallelismSpec)
+    goal: GoalSpec = Field(default_factory=GoalSpec)
