@@ -1,0 +1,260 @@
+"""The real Pulumi engine over a copy of this project, with a backend, a home and plugins of its own; it hides the CLI's environment and event log."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trainshed.control_plane import tools
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+PLUGINS = CHECKOUT / "tests" / "live" / "engine" / "plugins"
+PASSPHRASE = "a passphrase of the tests"
+LINKED = ("components", "trainshed", "policies", "tasks", "workload", "docs", "examples", "pyproject.toml", ".venv")
+COPIED = ("infra", "stacks", "Pulumi.yaml")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One thing the engine decided to do: `op` is its word for it (create, update, replace, delete, same, refresh ...)."""
+
+    op: str
+    urn: str
+    type: str
+    planning: bool
+    diffs: tuple[str, ...]
+    metadata: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        return self.urn.rsplit("::", 1)[-1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What one command did."""
+
+    command: str
+    code: int
+    stdout: str
+    stderr: str
+    events: tuple[Mapping[str, Any], ...]
+    seconds: float
+
+    @property
+    def output(self) -> str:
+        return self.stdout + self.stderr
+
+    def _steps(self, event: str) -> list[Step]:
+        made: list[Step] = []
+        for entry in self.events:
+            if event in entry:
+                meta = entry[event]["metadata"]
+                made.append(
+                    Step(
+                        op=meta["op"],
+                        urn=meta["urn"],
+                        type=meta["type"],
+                        planning=bool(entry[event].get("planning")),
+                        diffs=tuple(meta.get("diffs") or ()),
+                        metadata=meta,
+                    )
+                )
+        return made
+
+    @property
+    def steps(self) -> list[Step]:
+        return self._steps("resourcePreEvent")
+
+    @property
+    def done(self) -> list[Step]:
+        """Steps in the order in which they were finished."""
+        return self._steps("resOutputsEvent")
+
+    def changed(self) -> dict[str, str]:
+        """URN -> op, for everything that does not stay as it is."""
+        return {step.urn: step.op for step in self.steps if step.op not in ("same", "read", "refresh")}
+
+    def counts(self) -> dict[str, int]:
+        return next((dict(entry["summaryEvent"]["resourceChanges"]) for entry in self.events if "summaryEvent" in entry), {})
+
+    def diagnostics(self, severity: str = "error") -> list[str]:
+        said = [entry["diagnosticEvent"] for entry in self.events if "diagnosticEvent" in entry]
+        return [re.sub(r"<\{%.*?%\}>", "", entry["message"]).strip() for entry in said if entry["severity"] == severity]
+
+    def violations(self) -> list[Mapping[str, Any]]:
+        return [entry["policyEvent"] for entry in self.events if "policyEvent" in entry]
+
+    def must(self) -> Run:
+        assert self.code == 0, f"pulumi {self.command} ended with {self.code}\n{self.stdout[-4000:]}\n{self.stderr[-4000:]}"
+        return self
+
+
+@dataclass(kw_only=True)
+class Engine:
+    """One project folder with its own backend; any number of commands one after the other."""
+
+    folder: Path
+    echo: Path
+    environment: dict[str, str]
+    stack: str = "dev"
+    stopped: list[int] = field(default_factory=list[int])
+
+    # -- making -----------------------------------------------------------------------------------------------------------------------------
+    @classmethod
+    def of_checkout(cls, place: Path, stack: str, *, real_kubernetes: bool = False) -> Engine:
+        """This project, with its stack files copied so that a test can edit them."""
+        folder = place / "project"
+        folder.mkdir(parents=True)
+        for name in LINKED:
+            if (CHECKOUT / name).exists():
+                (folder / name).symlink_to(CHECKOUT / name)
+        for name in COPIED:
+            source = CHECKOUT / name
+            if source.is_dir():
+                shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copyfile(source, folder / name)
+        return cls._made(place, folder, stack, real_kubernetes=real_kubernetes)
+
+    @classmethod
+    def of_program(cls, place: Path, source: str, *, name: str = "small", stack: str = "dev", real_kubernetes: bool = False) -> Engine:
+        """A program of a test's own."""
+        folder = place / "project"
+        folder.mkdir(parents=True)
+        (folder / "Pulumi.yaml").write_text(yaml.safe_dump({"name": name, "runtime": "python"}))
+        (folder / "__main__.py").write_text(source)
+        return cls._made(place, folder, stack, real_kubernetes=real_kubernetes)
+
+    @classmethod
+    def _made(cls, place: Path, folder: Path, stack: str, *, real_kubernetes: bool) -> Engine:
+        for name in ("backend", "home", "echo", "bin", "tmp"):
+            (place / name).mkdir()
+        engine = cls(folder=folder, echo=place / "echo", stack=stack, environment=environment_of(place, folder, real_kubernetes=real_kubernetes))
+        engine.run("stack", "init", stack, "--secrets-provider", "passphrase").must()
+        return engine
+
+    # -- commands ----------------------------------------------------------------------------------------------------------------------------
+    def command(self, *words: str) -> list[str]:
+        pulumi = tools.find("pulumi")
+        assert pulumi is not None, tools.remedy("pulumi")
+        return [str(pulumi), "--non-interactive", "--color", "never", "-C", str(self.folder), *words]
+
+    def run(self, *words: str, log: bool = False, environment: Mapping[str, str] | None = None, interrupt: Callable[[], bool] | None = None) -> Run:
+        """Run one command to its end; `interrupt` is asked again and again, and once it is true the engine gets Ctrl-C."""
+        event_log = self.echo / "events.jsonl"
+        event_log.unlink(missing_ok=True)
+        (self.echo / "calls.jsonl").unlink(missing_ok=True)
+        command = self.command(*words, *(["--event-log", str(event_log)] if log else []))
+        started = time.monotonic()
+        process = subprocess.Popen(
+            command,
+            env={**self.environment, **(environment or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            if interrupt is not None:
+                while process.poll() is None and not interrupt():
+                    time.sleep(0.05)
+                if process.poll() is None:
+                    process.send_signal(signal.SIGINT)
+            stdout, stderr = process.communicate()
+        finally:
+            # Whatever way this ends, no plugin of that command outlives it.
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        events = tuple(json.loads(line) for line in event_log.read_text().splitlines()) if event_log.exists() else ()
+        return Run(
+            command=" ".join(words), code=process.returncode, stdout=stdout, stderr=stderr, events=events, seconds=time.monotonic() - started
+        )
+
+    def preview(self, *words: str, **options: Any) -> Run:
+        return self.run("preview", "--stack", self.stack, *words, log=True, **options)
+
+    def up(self, *words: str, **options: Any) -> Run:
+        return self.run("up", "--yes", "--skip-preview", "--stack", self.stack, *words, log=True, **options)
+
+    def refresh(self, *words: str, **options: Any) -> Run:
+        return self.run("refresh", "--yes", "--skip-preview", "--stack", self.stack, *words, log=True, **options)
+
+    def destroy(self, *words: str, **options: Any) -> Run:
+        return self.run("destroy", "--yes", "--skip-preview", "--stack", self.stack, *words, log=True, **options)
+
+    def state(self) -> list[Mapping[str, Any]]:
+        """The stack's resources as the state holds them, secrets still encrypted."""
+        exported = json.loads(self.run("stack", "export", "--stack", self.stack).must().stdout)
+        return exported["deployment"].get("resources") or []
+
+    def pending(self) -> list[Mapping[str, Any]]:
+        exported = json.loads(self.run("stack", "export", "--stack", self.stack).must().stdout)
+        return exported["deployment"].get("pending_operations") or []
+
+    # -- what a test changes --------------------------------------------------------------------------------------------------------------------
+    @property
+    def stack_file(self) -> Path:
+        return self.folder / "stacks" / f"Pulumi.{self.stack}.yaml"
+
+    def edit(self, change: Callable[[dict[str, Any]], None]) -> None:
+        """Edit the stack file's `config` in place, as a person would."""
+        content = yaml.safe_load(self.stack_file.read_text())
+        change(content["config"])
+        self.stack_file.write_text(yaml.safe_dump(content, sort_keys=False))
+
+    def behave(self, **rules: Any) -> None:
+        """What the echo provider does wrong from the next command on; without rules it does nothing wrong."""
+        (self.echo / "behaviour.json").write_text(json.dumps(rules))
+
+    def calls(self, call: str | None = None) -> list[Mapping[str, Any]]:
+        """The provider calls of the last command, in order."""
+        path = self.echo / "calls.jsonl"
+        entries = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        return [entry for entry in entries if call in (None, entry["call"])]
+
+
+def environment_of(place: Path, folder: Path, *, real_kubernetes: bool) -> dict[str, str]:
+    """Nothing of the caller's account or Pulumi settings reaches the engine; plugins are found on PATH by name."""
+    bin_folder = place / "bin"
+    pulumi = tools.find("pulumi")
+    for plugin in (PLUGINS / "providers").iterdir():
+        if plugin.name.startswith("pulumi-resource-") and not (real_kubernetes and plugin.name.endswith("-kubernetes")):
+            (bin_folder / plugin.name).symlink_to(plugin)
+    # Beside a released CLI lies its own language host: that one is the real thing.
+    if pulumi is None or not (pulumi.resolve().parent / "pulumi-language-python").exists():
+        (bin_folder / "pulumi-language-python").symlink_to(PLUGINS / "host" / "pulumi-language-python")
+    if real_kubernetes:
+        provider = tools.find("pulumi-resource-kubernetes")
+        assert provider is not None, tools.remedy("pulumi-resource-kubernetes")
+        (bin_folder / provider.name).symlink_to(provider)
+    python = Path(sys.executable).parent
+    return {
+        "PATH": f"{bin_folder}:{python}:/usr/local/bin:/usr/bin:/bin",
+        "HOME": str(place / "home"),
+        "TMPDIR": str(place / "tmp"),
+        "LANG": "C.UTF-8",
+        "PULUMI_BACKEND_URL": f"file://{place / 'backend'}",
+        "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,
+        "PULUMI_HOME": str(place / "home" / ".pulumi"),
+        "PULUMI_SKIP_UPDATE_CHECK": "true",
+        "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+        "PULUMI_PYTHON_EXEC": str(tools.asset("pulumi", "python/cmd/pulumi-language-python-exec")),
+        "PYTHONPATH": str(folder),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "TRAINSHED_ECHO": str(place / "echo"),
+    }

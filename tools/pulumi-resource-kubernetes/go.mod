@@ -1,0 +1,3 @@
+module trainshed/tools/pulumi-resource-kubernetes
+
+go 1.26.0
