@@ -11,7 +11,6 @@ from pydantic_core import PydanticCustomError
 from components.spec.base import Count, CountOrZero, Flag, Name, ReservationId, Spec, Text, ZoneId
 
 Purpose = Literal["training", "finetuning", "preprocessing", "evaluation", "system"]
-FabricKind = Literal["efa", "tcp", "infiniband", "roce"]
 TaintEffect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute", "NO_SCHEDULE", "PREFER_NO_SCHEDULE", "NO_EXECUTE"]
 
 
@@ -55,6 +54,7 @@ class Reservation(Spec):
     resource_group_arn: Annotated[str, StringConstraints(strict=True, pattern=r"^arn:aws[a-z-]*:resource-groups:")] | None = Field(
         default=None, description="ARN of a resource group of reservations, in place of ids"
     )
+    sizes: dict[ReservationId, Count] = Field(default_factory=dict, description="instances in each reservation; split evenly when left out")
     reserved_nodes: Count | None = Field(default=None, description="instances reserved in all, checked against nodes")
     placement_group: Text | None = Field(default=None, description="the placement group the reservation was made in, if it was")
     preference: Text | None = Field(default=None, description="always the targeted reservation; any other word is refused")
@@ -67,6 +67,7 @@ class BlockPart(Spec):
     start: Moment
     end: Moment
     nodes: Count = Field(description="instances in this block, at most 64")
+    running: Flag = Field(default=False, description="set when deployed after the block's start: its nodes come at once")
 
 
 class Block(Spec):
@@ -76,6 +77,7 @@ class Block(Spec):
     id: ReservationId | None = Field(default=None, description="the block's reservation id")
     start: Moment | None = Field(default=None, description="when the block begins, with its time zone")
     end: Moment | None = Field(default=None, description="when the block ends, with its time zone")
+    running: Flag = Field(default=False, description="set when deployed after the block's start: its nodes come at once")
     blocks: tuple[BlockPart, ...] = Field(default=(), description="several blocks, in place of id, start and end")
 
 
@@ -96,6 +98,15 @@ class TaintSpec(Spec):
     effect: TaintEffect
 
 
+class RepairSpec(Spec):
+    """What EKS does about one reason for which a node is unhealthy, in place of its own answer."""
+
+    condition: Literal["AcceleratedHardwareReady", "ContainerRuntimeReady", "KernelReady", "NetworkingReady", "StorageReady", "Ready"]
+    reason: Text = Field(description="the reason the monitoring agent gives, such as NvidiaXID31Error")
+    wait_minutes: CountOrZero = Field(description="minutes before acting")
+    action: Literal["Replace", "Reboot", "NoAction"]
+
+
 class HostSpec(Spec):
     """The machines of a self-hosted pool, which no catalog describes."""
 
@@ -105,6 +116,7 @@ class HostSpec(Spec):
     vcpu: Count = Field(description="logical processors in one node")
     memory_gib: Count = Field(description="memory of one node in GiB")
     rdma_devices: CountOrZero = Field(default=0, description="RDMA devices of one node, for infiniband and roce")
+    rdma_resource: Text = Field(default="rdma/hca_shared_devices_a", description="the resource under which the cluster offers them to pods")
     labels: dict[str, str] = Field(default_factory=dict, description="labels that the pool's nodes already carry")
 
 
@@ -119,7 +131,8 @@ class PoolSpec(Spec):
     zone: ZoneId | None = Field(default=None, description="the zone id of the pool's nodes; pools with accelerators name one")
     nodes: Nodes = Field(description="how many nodes, or {min, max} for a pool that follows its queue")
     spares: CountOrZero = Field(default=0, description="nodes kept out of the queue's quota, warm, for replacements")
-    fabric: FabricKind | None = Field(default=None, description="how cards on different nodes talk")
+    # A word, not a closed list: the registry of fabrics says which exist, so that a new family needs no change here.
+    fabric: Text | None = Field(default=None, description="how cards on different nodes talk: efa, tcp, infiniband or roce")
     capacity: Capacity = Field(default=OnDemand(kind="on-demand"), description="how the machines are bought")
     labels: dict[str, str] = Field(default_factory=dict, description="extra labels of the nodes")
     taints: tuple[TaintSpec, ...] = Field(default=(), description="extra taints of the nodes")
@@ -130,8 +143,10 @@ class PoolSpec(Spec):
     image_id: Text | None = Field(default=None, description="an own AMI, in place of a family and release")
     image_release: Text | None = Field(default=None, description="AMI release version, in place of the catalog's pin")
     efa_layout: Literal["efa-only", "efa"] = Field(default="efa-only", description="how EFA interfaces are laid out")
+    efa_interfaces: Count | None = Field(default=None, description="fewer EFA interfaces than the type takes; all when left out")
     security_groups: tuple[Text, ...] = Field(default=(), description="further security group ids on every interface")
     node_repair: Flag | None = Field(default=None, description="whether EKS replaces unhealthy nodes by itself")
+    repairs: tuple[RepairSpec, ...] = Field(default=(), description="answers to single reasons, in place of EKS' own")
     protect: Flag = Field(default=False, description="whether the engine refuses to delete the pool's node groups")
 
     @property

@@ -1,0 +1,39 @@
+"""RDMA on machines of one's own: InfiniBand, and RoCE over Ethernet.
+
+Hides how little sets them apart: the same device plugin's resource, and a few variables of the collective library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from components.catalog import InstanceType
+from components.fabrics.fabric import POD_INTERFACE, Interface, Node
+from components.spec.pools import HostSpec, PoolSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rdma:
+    """The adapter of a verbs network; `extra` are the variables of its family."""
+
+    kind: str
+    extra: Mapping[str, str]
+    on_aws: bool = False
+    zone_bound: bool = False
+    open_group: bool = False
+
+    def refusal(self, pool: PoolSpec, node: Node) -> str | None:
+        if isinstance(node, InstanceType):
+            return f"EC2 machines such as {node.name} have no {self.kind}"
+        return None if node.rdma_devices else f"hosts.rdma_devices is 0, and {self.kind} needs at least 1"
+
+    def interfaces(self, pool: PoolSpec, instance: InstanceType) -> tuple[Interface, ...]:
+        return ()
+
+    def pod_resources(self, pool: PoolSpec, node: Node) -> Mapping[str, str]:
+        return {node.rdma_resource: str(node.rdma_devices)} if isinstance(node, HostSpec) and node.rdma_devices else {}
+
+    def environment(self, pool: PoolSpec, node: Node) -> Mapping[str, str]:
+        """NCCL_NET makes a job that can't open the devices fail instead of falling back to TCP."""
+        return {"NCCL_SOCKET_IFNAME": POD_INTERFACE, "NCCL_NET": "IB", **self.extra}
