@@ -49,8 +49,8 @@ class Record:
 class Recording:
     """All records in the order of registration, and the program's exports."""
 
-    records: list[Record] = field(default_factory=lambda: [])
-    outputs: dict[str, Any] = field(default_factory=lambda: {})
+    records: list[Record] = field(default_factory=list[Record])
+    outputs: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 class DuplicateUrn(ValueError):
@@ -96,7 +96,7 @@ class _Answers(mocks.Mocks):
         computed = self._outputs(args.typ, args.name, args.inputs) if self._outputs else {}
         return f"{args.name}-id", {**_computed(args.typ, args.name), **computed, **args.inputs}
 
-    def call(self, args: mocks.MockCallArgs) -> dict[Any, Any]:
+    def call(self, args: mocks.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
         raise LookupError(f"the program looked up {args.token}: a preview has no account to ask")
 
 

@@ -38,8 +38,8 @@ class Document:
     file: str
     text: str = field(repr=False, default="")
     data: Any = None
-    values: dict[Path, Where] = field(default_factory=lambda: {}, repr=False)
-    keys: dict[Path, Where] = field(default_factory=lambda: {}, repr=False)
+    values: dict[Path, Where] = field(default_factory=dict[Path, Where], repr=False)
+    keys: dict[Path, Where] = field(default_factory=dict[Path, Where], repr=False)
     problems: tuple[Problem, ...] = ()
 
     def where(self, path: Path, *, of_key: bool = False) -> Where | None:

@@ -34,7 +34,7 @@ class Reading:
     incomplete: frozenset[str] = frozenset()
     defaults: tuple[Default, ...] = ()
     document: Document = field(default_factory=lambda: Document(file=""), repr=False)
-    data: dict[str, Any] = field(default_factory=lambda: {}, repr=False)
+    data: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
 
     def placed(self, problems: Iterable[Problem]) -> list[Problem]:
         """The problems with their places in the file."""
@@ -69,7 +69,7 @@ def read_text(text: str, name: str) -> Reading:
     if found.data is None:
         problems = found.problems or (Problem(id="stack-file-empty", path="", said=f"the stack file {name} is empty", hint=_SMALLEST),)
         return Reading(stack=None, problems=problems, document=found)
-    if not isinstance(found.data, dict) or not isinstance(found.data.get("config"), dict):  # pyright: ignore[reportUnknownMemberType]
+    if not isinstance(found.data, dict) or not isinstance(found.data.get("config"), dict):
         where = found.where(("config",)) or Where(file=name, line=1, column=1)
         problem = Problem(id="no-config", path="config", said="a stack file holds its settings under config:", hint=_SMALLEST, where=where)
         return Reading(stack=None, problems=(*found.problems, problem), document=found)
@@ -110,7 +110,7 @@ def read_config(config: Mapping[str, Any], source: Document | None = None) -> Re
             data[name] = _opened(value)
     if "region" not in data:
         form = data.get("form")
-        if not (isinstance(form, dict) and form.get("kind") == "self-hosted"):  # pyright: ignore[reportUnknownMemberType]
+        if not (isinstance(form, dict) and form.get("kind") == "self-hosted"):
             problems.append(Problem(id="missing-key", path="aws:region", said="is missing", hint="the AWS region, such as us-west-2"))
     filled, defaults = fill(data)
     shaped: Shaped = validate(StackSpec, filled)

@@ -52,7 +52,7 @@ class Shaped:
 
 def shown(value: object) -> str:
     """A value as the user would write it, kept short; never the inside of a secret."""
-    if isinstance(value, dict) and set(value) == {"secure"}:  # pyright: ignore[reportUnknownArgumentType] - any mapping may come
+    if isinstance(value, dict) and set(value) == {"secure"}:
         return "a secret"
     text = json.dumps(value, default=str, ensure_ascii=False)
     return text if len(text) <= 60 else f"{text[:57]}..."
@@ -112,9 +112,7 @@ def _path(data: object, location: tuple[Any, ...], *, missing: bool) -> Path:
     here: Any = data
     for index, part in enumerate(location):
         last = index == len(location) - 1
-        if isinstance(here, dict) and part in here:
-            here = here[part]
-        elif isinstance(here, list) and isinstance(part, int) and part < len(here):  # pyright: ignore[reportUnknownArgumentType]
+        if (isinstance(here, dict) and part in here) or (isinstance(here, list) and isinstance(part, int) and part < len(here)):
             here = here[part]
         elif not (last and missing and isinstance(here, dict)):
             continue
@@ -250,9 +248,9 @@ def _mend(data: Any, path: Path, repair: object) -> bool:
 def _models_at(model: type[BaseModel], data: Any, path: Path) -> list[type[BaseModel]]:
     """The models that could stand at a path; of a union, the one whose `kind` the data names."""
     models: list[type[BaseModel]] = [model]
-    here = data
+    here: Any = data
     for part in path:
-        here = here[part] if isinstance(here, dict | list) else None
+        here = _step(here, part)
         if isinstance(part, int):
             continue
         fields = [info for each in models for name, info in each.model_fields.items() if part in (name, info.alias)]
@@ -261,6 +259,13 @@ def _models_at(model: type[BaseModel], data: Any, path: Path) -> list[type[BaseM
         if kind is not None:
             models = [each for each in models if kind in _kinds(each)] or models
     return models
+
+
+def _step(here: Any, part: str | int) -> Any:
+    try:
+        return here[part]
+    except (KeyError, IndexError, TypeError):
+        return None
 
 
 def _is_secret(model: type[BaseModel], data: Any, path: Path) -> bool:

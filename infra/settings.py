@@ -1,0 +1,125 @@
+"""The settings of a run: the only reader of the stack's configuration.
+
+Hides whether they come from a stack file (a preview) or from the engine, and stops on errors before anything is declared.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from components import catalog, planning
+from components.catalog import Catalog
+from components.problems import Problem, errors, in_file_order, render
+from components.spec import document
+from components.spec.defaults import Default
+from components.spec.document import Document
+from components.planning.shares import with_default_queues
+from components.spec.reading import PROJECT, Reading, read_config, read_stack
+from components.spec.stack import StackSpec
+
+ROOT = Path(__file__).resolve().parent.parent
+STACKS = ROOT / "stacks"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """A stack that passed (`stack` is there and no problem is an error), or why it didn't."""
+
+    name: str
+    stack: StackSpec | None
+    problems: tuple[Problem, ...]
+    catalog: Catalog = field(repr=False)
+    defaults: tuple[Default, ...] = ()
+    document: Document = field(default_factory=lambda: Document(file=""), repr=False)
+
+    @property
+    def valid(self) -> StackSpec:
+        """The stack, once no error is left. Raises ValueError otherwise."""
+        if self.stack is None or errors(self.problems):
+            raise ValueError("the stack has errors")
+        return self.stack
+
+
+def stack_file(stack: str) -> tuple[str, Path]:
+    """The stack's name and file, from its name (`prod`) or from a path to a stack file."""
+    path = Path(stack)
+    if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
+        return path.stem.removeprefix("Pulumi.") or path.stem, path
+    return stack, STACKS / f"Pulumi.{stack}.yaml"
+
+
+def from_file(stack: str, cat: Catalog | None = None) -> Settings:
+    """Read and check a stack file by name or path; every problem is in the answer."""
+    name, path = stack_file(stack)
+    shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+    return _checked(name, read_stack(path, str(shown)), cat or catalog.load())
+
+
+def from_engine() -> Settings:
+    """Settings of the stack that the engine runs. Raises pulumi.RunError naming every error; warnings go to the engine's log."""
+    import pulumi
+    from pulumi.runtime.config import CONFIG
+
+    name = pulumi.get_stack()
+    config = {key: _decoded(value) for key, value in CONFIG.items()}
+    settings = _checked(name, read_config(config, _source(name, config)), catalog.load())
+    wrong = errors(settings.problems)
+    if wrong:
+        raise pulumi.RunError("\n".join(["the stack file has errors:", *(f"  {render(each)}" for each in wrong)]))
+    for each in settings.problems:
+        (pulumi.log.warn if each.severity == "warning" else pulumi.log.info)(render(each))
+    return settings
+
+
+def _checked(name: str, reading: Reading, cat: Catalog) -> Settings:
+    stack = with_default_queues(reading.stack, cat) if reading.stack else None
+    found = planning.check(stack, cat, incomplete=reading.incomplete) if stack else []
+    problems = in_file_order([*reading.problems, *reading.placed(found)])
+    if stack:
+        problems = in_file_order(reading.placed(_acknowledged(stack, problems)))
+    return Settings(
+        name=name, stack=stack, problems=tuple(problems), catalog=cat, defaults=reading.defaults, document=reading.document
+    )
+
+
+def _acknowledged(stack: StackSpec, problems: list[Problem]) -> list[Problem]:
+    """Acknowledged warnings become notes with their reason; an acknowledgement of nothing is a warning itself."""
+    accepted = {(each.id, each.path): (index, each.reason) for index, each in enumerate(stack.acknowledged)}
+    out: list[Problem] = []
+    met: set[tuple[str, str]] = set()
+    for problem in problems:
+        key = (problem.id, problem.path)
+        if problem.severity == "warning" and key in accepted:
+            met.add(key)
+            out.append(replace(problem, severity="note", said=f"{problem.said} (acknowledged: {accepted[key][1]})"))
+        else:
+            out.append(problem)
+    for (kind, path), (index, _) in accepted.items():
+        if (kind, path) not in met:
+            severe = any(each.id == kind and each.path == path and each.severity == "error" for each in problems)
+            said = f"{kind} at {path} is an error, which can't be acknowledged" if severe else f"no warning {kind} is raised at {path}"
+            hint = "mend it" if severe else "take the acknowledgement out"
+            out.append(Problem(id="acknowledges-nothing", path=f"acknowledged[{index}]", said=said, hint=hint, severity="warning"))
+    return out
+
+
+def _decoded(value: str) -> Any:
+    """Objects arrive as JSON; everything else is the text that was written."""
+    if value[:1] in ("{", "["):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _source(name: str, config: Mapping[str, Any]) -> Document | None:
+    """The stack's file, for the places of problems, when it is where the project keeps it."""
+    path = STACKS / f"Pulumi.{name}.yaml"
+    if not path.is_file() or not any(key.startswith(f"{PROJECT}:") for key in config):
+        return None
+    return document.read(path.read_text(encoding="utf-8"), str(path.relative_to(ROOT)))
