@@ -1,0 +1,121 @@
+"""GiB that one card of the fullest pipeline stage holds: weights, gradients, optimizer state, activations and the framework's own share.
+
+Hides which bytes are sharded by what: `ddp` shares nothing, `zero1` the optimizer state, `zero2` also gradients, `zero3` also weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from components.sizing.constants import Constant
+from components.sizing.layout import Job, Layout, stage_layers
+from components.sizing.step import lora_parameters, stage_parameters
+
+GIB = 1024.0**3
+FRAMEWORK = Constant(name="framework_memory", value=5.0, low=3.0, high=8.0, unit="GiB a card",
+                     source="EleutherAI cookbook: about 5 GiB unexplained (contexts, collectives' buffers, workspaces)")  # fmt: skip
+FRAGMENTATION = Constant(name="fragmentation", value=0.05, low=0.03, high=0.10, unit="of all tensors",
+                         source="5-10 % of the allocator's memory is lost to fragments; expandable segments reach the lower end")  # fmt: skip
+_STATE = {"adam": 12.0, "adafactor": 4.5, "sgd": 8.0}  # 32-bit master copy, and two moments, row-and-column moments, or one
+_LOSS_BYTES = 8.0  # a score of the output layer: 32-bit copy and its gradient, held at once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """GiB of one card in the fullest stage."""
+
+    weights: float
+    gradients: float
+    optimizer: float
+    activations: float
+    overhead: float
+    usable: float
+
+    @property
+    def total(self) -> float:
+        return self.weights + self.gradients + self.optimizer + self.activations + self.overhead
+
+    @property
+    def fits(self) -> bool:
+        return self.total <= self.usable
+
+
+def layer_activations(job: Job, layout: Layout, *, sparse: bool = False) -> float:
+    """Bytes that one layer keeps for the backward pass of one micro-batch (Korthikanti 2022, with grouped queries, gates and experts).
+
+    A plain block keeps 34 bytes a token and width (10 of them on every tensor rank without sequence parallelism) and, where attention is not
+    fused, 5 bytes a score; full recomputation keeps the 2-byte input alone.
+    """
+    shape, tensor = job.shape, layout.tensor
+    tokens = layout.micro_batch * shape.sequence / layout.context
+    copies = tensor if layout.sequence_parallel else 1
+    if layout.recompute == "full":
+        return 2.0 * tokens * shape.hidden / copies
+    masks = 0.0 if shape.gated else 2.0  # two dropout masks of one byte; gated models train without dropout
+    alike = (8.0 + masks) * shape.hidden / copies  # inputs of both norms and of both blocks
+    wide = (2.0 * shape.heads * (shape.key_dim + shape.value_dim) + 2.0 * max(shape.kv_heads, tensor) * (shape.key_dim + shape.value_dim)) / tensor
+    if sparse and (experts := shape.experts):
+        visited = experts.active / tensor + experts.shared / tensor
+        block = (6.0 if shape.gated else 4.0) * experts.ffn * visited + 4.0 * shape.hidden * experts.active / tensor
+    else:
+        block = (6.0 if shape.gated else 4.0) * shape.ffn / tensor
+    scores = 0.0
+    if not layout.fused_attention and layout.recompute == "none":
+        scores = 5.0 * shape.heads * shape.sequence / tensor
+    return tokens * (alike + wide + block + scores)
+
+
+def of(job: Job, layout: Layout) -> Memory:
+    """Memory of the fullest stage: the first holds most micro-batches, the last the output layer's scores."""
+    shape, machine = job.shape, job.machine
+    everywhere, routed = stage_parameters(job, layout)
+    ranks = layout.data * layout.context
+    expert_ranks = max(1, ranks // layout.expert)
+    trained, trained_routed = (lora_parameters(job, layout), 0.0) if job.lora_rank else (everywhere, routed)
+    weight_bytes = 3.0 if job.precision == "fp8" else 2.0  # fp8 keeps a quantized copy beside the 16-bit weight
+    if layout.sharding == "zero3":
+        # Sharded weights, and two layers gathered at a time.
+        per_layer = (everywhere / shape.layers + routed / shape.layers) * layout.pipeline
+        weights = 2.0 * (everywhere / ranks + routed / expert_ranks) + 2 * 2.0 * per_layer
+    else:
+        weights = weight_bytes * (everywhere + routed)
+    gradient_shared = layout.sharding in ("zero2", "zero3")
+    gradients = 4.0 * (trained / (ranks if gradient_shared else 1) + trained_routed / (expert_ranks if gradient_shared else 1))
+    state_shared = layout.sharding != "ddp"
+    optimizer = _STATE[job.optimizer] * (trained / (ranks if state_shared else 1) + trained_routed / (expert_ranks if state_shared else 1))
+    activations = stage_activations(job, layout)
+    overhead = FRAMEWORK.value * GIB + FRAGMENTATION.value * (weights + gradients + optimizer + activations)
+    return Memory(
+        weights=weights / GIB,
+        gradients=gradients / GIB,
+        optimizer=optimizer / GIB,
+        activations=activations / GIB,
+        overhead=overhead / GIB,
+        usable=machine.card.usable_gib,
+    )
+
+
+def stage_activations(job: Job, layout: Layout) -> float:
+    """Bytes of activations of the fullest stage."""
+    shape = job.shape
+    share = shape.sparse_layers / shape.layers
+    each = layer_activations(job, layout) * (1 - share) + (layer_activations(job, layout, sparse=True) * share if share else 0.0)
+    stage = stage_layers(shape.layers, layout.pipeline) or (-(-shape.layers // layout.pipeline),) * 3
+    micro = layout.micro_batches(job.global_batch)
+    tokens = layout.micro_batch * shape.sequence / layout.context
+    working = 0.0
+    if layout.recompute == "full":
+        # One layer is whole again while it runs backward.
+        whole = Layout(tensor=layout.tensor, context=layout.context, expert=layout.expert, micro_batch=layout.micro_batch,
+                       sequence_parallel=layout.sequence_parallel, fused_attention=layout.fused_attention)  # fmt: skip
+        working = layer_activations(job, whole, sparse=bool(share))
+    scores = tokens * shape.vocab / layout.tensor * _LOSS_BYTES
+    if layout.pipeline == 1:
+        return each * shape.layers + max(working, scores)
+    # One forward, one backward: stage 0 holds one micro-batch for each stage; interleaving adds (p - 1) / (p v) of them.
+    in_flight = min(float(micro), layout.pipeline * (1 + (layout.pipeline - 1) / (layout.pipeline * layout.virtual)) if layout.virtual > 1 else layout.pipeline)
+    layers = max(stage[0], stage[1] if layout.pipeline > 2 else 0)
+    first = each * layers * in_flight + working
+    last_flight = min(float(micro), 1.0 + ((layout.virtual - 1) * layout.pipeline / layout.virtual if layout.virtual > 1 else 0.0))
+    last = each * stage[2] * last_flight + max(working, scores)
+    return max(first, last)
