@@ -27,6 +27,7 @@ class Addon:
     service_account: str | None
     managed_policy: str | None
     before_nodes: bool
+    read_for: frozenset[str]  # Kubernetes versions for which this very version was seen offered or running
     origin: Origin
 
 
@@ -43,7 +44,7 @@ class AddonPin:
     unverified: bool
 
 
-class UnknownAddon(KeyError):  # noqa: N818 - says what went wrong, as in "raises UnknownAddon"
+class UnknownAddon(KeyError):
     """No pin for this add-on at this Kubernetes version."""
 
     def __str__(self) -> str:
@@ -69,7 +70,7 @@ class Addons:
             service_account=addon.service_account,
             managed_policy=addon.managed_policy,
             before_nodes=addon.before_nodes,
-            unverified=addon.origin.unverified,
+            unverified=kubernetes_version not in addon.read_for,
         )
 
     def pins(self, kubernetes_version: str) -> Mapping[str, AddonPin]:
@@ -79,58 +80,94 @@ class Addons:
         )
 
 
-_SUPPORTED = ("1.32", "1.33", "1.34", "1.35", "1.36", "1.37")
-_NAMES = "EKS User Guide, available add-ons"
+_VERSIONS: tuple[str, ...] = ("1.32", "1.33", "1.34", "1.35", "1.36")
+_SEEN = "answers of describe-addon-versions and live clusters recorded in public repositories, June to October 2026"
+_DEFAULTS = "EKS's default versions for 1.35 on 2026-10-02 (describe-addon-versions), for the others as recorded in public repositories"
 
 
 def _addon(
     name: str,
     versions: str | Mapping[str, str],
     *,
+    read_for: tuple[str, ...],
     service_account: str | None = None,
     managed_policy: str | None = None,
-    namespace: str = "kube-system",
     before_nodes: bool = False,
-    source: str = _NAMES,
-    unverified: bool = True,
+    source: str = _SEEN,
 ) -> Addon:
-    by_version = dict.fromkeys(_SUPPORTED, versions) if isinstance(versions, str) else dict(versions)
+    by_version = dict.fromkeys(_VERSIONS, versions) if isinstance(versions, str) else dict(versions)
     return Addon(
         name=name,
         versions=MappingProxyType(by_version),
-        namespace=namespace,
+        namespace="kube-system",
         service_account=service_account,
         managed_policy=managed_policy,
         before_nodes=before_nodes,
-        origin=Origin(as_of=date(2026, 11, 30), source=source, unverified=unverified),
+        read_for=frozenset(read_for),
+        origin=Origin(as_of=date(2026, 10, 2), source=source, unverified=not read_for),
     )
 
 
 _ALL = (
-    _addon("vpc-cni", "v1.22.4-eksbuild.1", service_account="aws-node", managed_policy="AmazonEKS_CNI_Policy", before_nodes=True),
+    _addon(
+        "vpc-cni",
+        "v1.22.4-eksbuild.3",
+        read_for=_VERSIONS,
+        service_account="aws-node",
+        managed_policy="AmazonEKS_CNI_Policy",
+        before_nodes=True,
+        source=_DEFAULTS,
+    ),
     _addon(
         "kube-proxy",
         {
-            "1.32": "v1.32.13-eksbuild.5",
-            "1.33": "v1.33.10-eksbuild.2",
-            "1.34": "v1.34.6-eksbuild.2",
-            "1.35": "v1.35.3-eksbuild.2",
-            "1.36": "v1.36.0-eksbuild.2",
-            "1.37": "v1.37.0-eksbuild.1",
+            "1.32": "v1.32.13-eksbuild.21",
+            "1.33": "v1.33.10-eksbuild.29",
+            "1.34": "v1.34.6-eksbuild.29",
+            "1.35": "v1.35.3-eksbuild.29",
+            "1.36": "v1.36.0-eksbuild.25",
         },
+        read_for=_VERSIONS,
         before_nodes=True,
+        source=_DEFAULTS,
     ),
-    _addon("eks-pod-identity-agent", "v1.3.10-eksbuild.2", before_nodes=True),
-    _addon("coredns", "v1.13.2-eksbuild.1"),
+    _addon("eks-pod-identity-agent", "v1.3.10-eksbuild.3", read_for=("1.33", "1.34", "1.35", "1.36"), before_nodes=True, source=_DEFAULTS),
+    _addon(
+        "coredns",
+        {
+            "1.32": "v1.11.4-eksbuild.40",
+            "1.33": "v1.13.2-eksbuild.31",
+            "1.34": "v1.12.4-eksbuild.29",
+            "1.35": "v1.13.2-eksbuild.31",
+            "1.36": "v1.14.3-eksbuild.23",
+        },
+        read_for=_VERSIONS,
+        source=_DEFAULTS,
+    ),
     _addon(
         "aws-ebs-csi-driver",
-        "v1.56.0-eksbuild.1",
+        "v1.63.1-eksbuild.1",
+        read_for=("1.34", "1.35", "1.36"),
         service_account="ebs-csi-controller-sa",
         managed_policy="service-role/AmazonEBSCSIDriverPolicy",
     ),
-    _addon("aws-fsx-csi-driver", "v1.9.0-eksbuild.1", service_account="fsx-csi-controller-sa", managed_policy="AmazonFSxFullAccess"),
-    _addon("eks-node-monitoring-agent", "v1.7.0-eksbuild.1"),
-    _addon("metrics-server", "v0.8.1-eksbuild.2"),
+    # No release named the Kubernetes versions that this one was offered for.
+    _addon(
+        "aws-fsx-csi-driver",
+        "v1.9.0-eksbuild.1",
+        read_for=(),
+        service_account="fsx-csi-controller-sa",
+        managed_policy="AmazonFSxFullAccess",
+    ),
+    # 1.7 leaves p6's IPoIB interfaces out of its network checks; before it every p6 node looks ill.
+    _addon("eks-node-monitoring-agent", "v1.7.1-eksbuild.1", read_for=()),
+    _addon("metrics-server", "v0.9.0-eksbuild.6", read_for=("1.35",)),
+    _addon(
+        "aws-mountpoint-s3-csi-driver",
+        "v2.6.0-eksbuild.1",
+        read_for=("1.35",),
+        service_account="s3-csi-driver-sa",
+    ),
 )
 
 ADDONS = Addons(known=MappingProxyType({addon.name: addon for addon in _ALL}))

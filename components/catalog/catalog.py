@@ -11,24 +11,21 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
 
 from components.catalog.addons import ADDONS, Addons
 from components.catalog.charts import CHARTS, Charts
 from components.catalog.images import IMAGES, Images
-from components.catalog.instances import InstanceType, parse
+from components.catalog.instances import InstanceType, Rows
 from components.catalog.kubernetes import KUBERNETES, Kubernetes
 from components.catalog.limits import LIMITS, Limits
 from components.catalog.lustre import LUSTRE, Lustre
-from components.catalog.prices import Prices, load_prices
+from components.catalog.prices import Buying, Prices, load_prices
 from components.naming import did_you_mean
 
 DATA = Path(__file__).parent / "data"
 
-Buying = Literal["on-demand", "spot", "block"]
 
-
-class UnknownInstanceType(KeyError):  # noqa: N818 - says what went wrong, as in "raises UnknownInstanceType"
+class UnknownInstanceType(KeyError):
     """The instance type isn't in the catalog; `hint` has the nearest one that is."""
 
     def __init__(self, name: str, known: Mapping[str, InstanceType]) -> None:
@@ -76,7 +73,7 @@ class Catalog:
     def price(self, name: str, region: str, kind: Buying = "on-demand") -> tuple[float, float] | None:
         """USD an hour for one machine as (lowest, highest); None where unknown. Raises UnknownInstanceType.
 
-        On-demand prices are those of us-east-1 where the region is known to charge the same, else None.
+        An on-demand price is that of us-east-1 where the region charges the same; `prices.machine_unverified` says how sure that is.
         """
         return self.prices.machine_hour(self.instance(name), region, kind)
 
@@ -96,7 +93,7 @@ def load() -> Catalog:
     return Catalog(
         as_of=data["as_of"],
         sources=MappingProxyType(data["sources"]),
-        instances=MappingProxyType({name: parse(name, row, data["regions"]) for name, row in data["instances"].items()}),
+        instances=Rows(data["instances"], data["regions"]),
         kubernetes=KUBERNETES,
         addons=ADDONS,
         charts=CHARTS,

@@ -15,6 +15,7 @@ from components.catalog.pins import Origin
 
 System = Literal["al2", "al2023", "bottlerocket", "custom"]
 UserData = Literal["bootstrap", "nodeadm", "bottlerocket"]
+Architecture = Literal["x86_64", "arm64"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +24,7 @@ class ImageFamily:
 
     name: str
     system: System
-    arch: Literal["x86_64", "arm64"] | None  # None: whatever the custom image is made for
+    arch: Architecture | None  # None: whatever the custom image is made for
     vendor: Literal["nvidia", "neuron"] | None
     root_device: str
     user_data: UserData
@@ -52,51 +53,71 @@ class Images:
 _AL2_END = date(2025, 11, 26)
 
 
-def _families() -> dict[str, ImageFamily]:
-    made: list[ImageFamily] = [
-        ImageFamily(name="CUSTOM", system="custom", arch=None, vendor=None, root_device="/dev/xvda", user_data="nodeadm")
-    ]
-    for name, arch, vendor in (("AL2_x86_64", "x86_64", None), ("AL2_x86_64_GPU", "x86_64", "nvidia"), ("AL2_ARM_64", "arm64", None)):
-        made.append(
-            ImageFamily(
-                name=name,
-                system="al2",
-                arch=arch,
-                vendor=vendor,
-                root_device="/dev/xvda",
-                user_data="bootstrap",
-                ends=_AL2_END,
-                last_kubernetes="1.32",
-            )
-        )
-    for name, arch, vendor in (
-        ("AL2023_x86_64_STANDARD", "x86_64", None),
-        ("AL2023_ARM_64_STANDARD", "arm64", None),
-        ("AL2023_x86_64_NVIDIA", "x86_64", "nvidia"),
-        ("AL2023_ARM_64_NVIDIA", "arm64", "nvidia"),
-        ("AL2023_x86_64_NEURON", "x86_64", "neuron"),
-    ):
-        made.append(ImageFamily(name=name, system="al2023", arch=arch, vendor=vendor, root_device="/dev/xvda", user_data="nodeadm"))
-    for cpu, arch in (("x86_64", "x86_64"), ("ARM_64", "arm64")):
-        for suffix, vendor in (("", None), ("_NVIDIA", "nvidia")):
-            for fips in (False, True):
-                name = f"BOTTLEROCKET_{cpu}{suffix}{'_FIPS' if fips else ''}"
-                made.append(
-                    ImageFamily(
-                        name=name,
-                        system="bottlerocket",
-                        arch=arch,
-                        vendor=vendor,
-                        root_device="/dev/xvdb",
-                        user_data="bottlerocket",
-                        fips=fips,
-                    )
-                )
-    return {family.name: family for family in made}
+def _family(
+    name: str,
+    system: System,
+    arch: Architecture | None,
+    vendor: Literal["nvidia", "neuron"] | None = None,
+    *,
+    fips: bool = False,
+) -> ImageFamily:
+    old = system == "al2"
+    return ImageFamily(
+        name=name,
+        system=system,
+        arch=arch,
+        vendor=vendor,
+        root_device="/dev/xvdb" if system == "bottlerocket" else "/dev/xvda",
+        user_data=_USER_DATA[system],
+        fips=fips,
+        ends=_AL2_END if old else None,
+        last_kubernetes="1.32" if old else None,
+    )
 
+
+_USER_DATA: Mapping[System, UserData] = MappingProxyType(
+    {"al2": "bootstrap", "al2023": "nodeadm", "bottlerocket": "bottlerocket", "custom": "nodeadm"}
+)
+
+_FAMILIES = (
+    _family("CUSTOM", "custom", None),
+    _family("AL2_x86_64", "al2", "x86_64"),
+    _family("AL2_x86_64_GPU", "al2", "x86_64", "nvidia"),
+    _family("AL2_ARM_64", "al2", "arm64"),
+    _family("AL2023_x86_64_STANDARD", "al2023", "x86_64"),
+    _family("AL2023_ARM_64_STANDARD", "al2023", "arm64"),
+    _family("AL2023_x86_64_NVIDIA", "al2023", "x86_64", "nvidia"),
+    _family("AL2023_ARM_64_NVIDIA", "al2023", "arm64", "nvidia"),
+    _family("AL2023_x86_64_NEURON", "al2023", "x86_64", "neuron"),
+    _family("BOTTLEROCKET_x86_64", "bottlerocket", "x86_64"),
+    _family("BOTTLEROCKET_x86_64_FIPS", "bottlerocket", "x86_64", fips=True),
+    _family("BOTTLEROCKET_x86_64_NVIDIA", "bottlerocket", "x86_64", "nvidia"),
+    _family("BOTTLEROCKET_x86_64_NVIDIA_FIPS", "bottlerocket", "x86_64", "nvidia", fips=True),
+    _family("BOTTLEROCKET_ARM_64", "bottlerocket", "arm64"),
+    _family("BOTTLEROCKET_ARM_64_FIPS", "bottlerocket", "arm64", fips=True),
+    _family("BOTTLEROCKET_ARM_64_NVIDIA", "bottlerocket", "arm64", "nvidia"),
+    _family("BOTTLEROCKET_ARM_64_NVIDIA_FIPS", "bottlerocket", "arm64", "nvidia", fips=True),
+)
 
 IMAGES = Images(
-    families=MappingProxyType(_families()),
-    releases=MappingProxyType({}),
-    origin=Origin(as_of=date(2026, 11, 30), source="botocore 1.44.8 eks AMITypes; awslabs/amazon-eks-ami 81fec2e"),
+    families=MappingProxyType({family.name: family for family in _FAMILIES}),
+    releases=MappingProxyType(
+        {
+            "al2023": MappingProxyType(
+                {
+                    "1.31": "1.31.14-20260714",
+                    "1.32": "1.32.13-20260714",
+                    "1.33": "1.33.13-20260714",
+                    "1.34": "1.34.9-20260714",
+                    "1.35": "1.35.6-20260714",
+                    "1.36": "1.36.2-20260714",
+                }
+            ),
+            "bottlerocket": MappingProxyType({"1.35": "1.58.0-c5c37032", "1.36": "1.66.0-1ad6b4a4"}),
+        }
+    ),
+    origin=Origin(
+        as_of=date(2026, 7, 23),
+        source="botocore 1.44.8 AMITypes; awslabs/amazon-eks-ami 81fec2e CHANGELOG (v20260714); Bottlerocket image names in public inventories",
+    ),
 )

@@ -1,11 +1,11 @@
 """An EC2 instance type as a value: its cards, network cards, disks, zones and prices.
 
-Hides how the data file is packed: zones are digits behind a region's prefix there, and become zone ids here.
+Hides how the data file is packed (zones are digits behind a region's prefix) and that a row becomes a value when it is first asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
@@ -149,3 +149,27 @@ def parse(name: str, row: Mapping[str, Any], prefixes: Mapping[str, str]) -> Ins
         nccl_protocol=row["nccl_protocol"],
         ultraserver=MappingProxyType(dict(row.get("ultraserver", {}))),
     )
+
+
+class Rows(Mapping[str, InstanceType]):
+    """All types of the data file by name. A run asks for a handful of them, so each is parsed once, when it is asked for."""
+
+    def __init__(self, rows: Mapping[str, Mapping[str, Any]], prefixes: Mapping[str, str]) -> None:
+        self._rows = rows
+        self._prefixes = prefixes
+        self._parsed: dict[str, InstanceType] = {}
+
+    def __getitem__(self, name: str) -> InstanceType:
+        found = self._parsed.get(name)
+        if found is None:
+            found = self._parsed[name] = parse(name, self._rows[name], self._prefixes)
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)

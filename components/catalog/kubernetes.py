@@ -40,7 +40,7 @@ class KubernetesVersion:
         return int(self.version.partition(".")[2])
 
 
-class UnknownKubernetesVersion(KeyError):  # noqa: N818 - says what went wrong, as in "raises UnknownKubernetesVersion"
+class UnknownKubernetesVersion(KeyError):
     """The version isn't one that EKS is known to offer."""
 
     def __init__(self, version: str, known: Mapping[str, KubernetesVersion]) -> None:

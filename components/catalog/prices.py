@@ -16,6 +16,8 @@ from typing import Literal
 from components.catalog.instances import InstanceType
 from components.catalog.pins import Origin
 
+Buying = Literal["on-demand", "spot", "block"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
@@ -44,7 +46,8 @@ class Prices:
 
     as_of: date
     items: Mapping[str, Item]
-    machines_as_us_east_1: Mapping[str, tuple[str, ...]]  # region -> families
+    machines_as_us_east_1: Mapping[str, frozenset[str]]  # region -> families, read in a price list
+    machines_assumed: Mapping[str, frozenset[str]]  # the same from memory
     machines_elsewhere: Mapping[str, Mapping[str, float]]  # region -> type -> USD an hour
     blocks: Mapping[str, float]
     blocks_origin: Origin
@@ -64,7 +67,7 @@ class Prices:
         found = self.price(name, region)
         return found.usd if found else None
 
-    def machine_hour(self, instance: InstanceType, region: str, kind: Literal["on-demand", "spot", "block"]) -> tuple[float, float] | None:
+    def machine_hour(self, instance: InstanceType, region: str, kind: Buying) -> tuple[float, float] | None:
         """(lowest, highest) USD for one machine's hour; None where unknown or not sold so."""
         if kind == "spot":
             return instance.spot_usd_per_hour.get(region) if instance.spot else None
@@ -74,9 +77,25 @@ class Prices:
         if not instance.on_demand:
             return None
         rate = self.machines_elsewhere.get(region, {}).get(instance.name)
-        if rate is None and (region == "us-east-1" or instance.family in self.machines_as_us_east_1.get(region, ())):
+        if rate is None and self._as_us_east_1(instance.family, region):
             rate = instance.on_demand_usd_per_hour
         return None if rate is None else (rate, rate)
+
+    def machine_unverified(self, instance: InstanceType, region: str, kind: Buying) -> bool:
+        """Whether `machine_hour`'s figure is from memory, out of date by its nature, or known to have changed since."""
+        if kind == "block":
+            return self.blocks_origin.unverified
+        assumed = region != "us-east-1" and instance.family not in self.machines_as_us_east_1.get(region, ())
+        return kind == "spot" or assumed
+
+    def _as_us_east_1(self, family: str, region: str) -> bool:
+        return (
+            region == "us-east-1" or family in self.machines_as_us_east_1.get(region, ()) or family in self.machines_assumed.get(region, ())
+        )
+
+
+def _families(by_region: Mapping[str, list[str]]) -> Mapping[str, frozenset[str]]:
+    return MappingProxyType({region: frozenset(families) for region, families in by_region.items()})
 
 
 def load_prices(path: Path) -> Prices:
@@ -101,7 +120,8 @@ def load_prices(path: Path) -> Prices:
     return Prices(
         as_of=as_of,
         items=MappingProxyType(items),
-        machines_as_us_east_1=MappingProxyType({region: tuple(families) for region, families in machines["as_us_east_1"].items()}),
+        machines_as_us_east_1=_families(machines["as_us_east_1"]),
+        machines_assumed=_families(machines["as_us_east_1_unverified"]),
         machines_elsewhere=MappingProxyType({region: MappingProxyType(rates) for region, rates in machines["elsewhere"].items()}),
         blocks=MappingProxyType(blocks["usd_per_hour"]),
         blocks_origin=Origin(as_of=date.fromisoformat(blocks["as_of"]), source=blocks["source"], unverified=blocks["unverified"]),
