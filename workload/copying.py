@@ -1,7 +1,7 @@
 """Copies of a dataset's files onto local disks.
 
-It hides how a copy stays honest: bytes are hashed as they pass, the name appears only after the checksum and the flush, and what an earlier run
-finished is checked and kept.
+It hides how a copy stays honest: bytes are hashed as they pass, the name appears only after the checksum and the flush, and what an
+earlier run finished is checked and kept.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import stat
 import threading
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Callable, Iterator
+from typing import Callable
 
 from workload import checksums, crew, faults
 from workload.dataset import Entry

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import queue
 import threading
-from typing import Callable, Iterable, TypeVar
+from collections.abc import Iterable
+from typing import Callable, TypeVar
 
 Piece = TypeVar("Piece")
 _END = object()
@@ -27,7 +28,7 @@ def run(pieces: Iterable[Piece], work: Callable[[Piece], None], size: int, stop:
                 continue
             try:
                 work(piece)  # type: ignore[arg-type]  # a queue that also carries the end mark can't be typed by its pieces
-            except BaseException as error:  # noqa: BLE001  # carried to the caller's thread, not swallowed
+            except BaseException as error:  # carried to the caller's thread, not swallowed
                 raised.append(error)
                 stop.set()
 

@@ -1,16 +1,18 @@
 """The manifest of a dataset: one line of JSON a file with its path, size, checksum and number of samples.
 
-It hides the file's form (JSON lines, read as a stream; or one JSON document with `files`) and refuses what could never be staged, line by line.
+It hides the file's form (JSON lines, read as a stream; or one JSON document with `files`) and refuses what could never be staged, line by
+line.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any
 
 from workload.checksums import KINDS
 from workload.durable import PARTIAL_SUFFIX

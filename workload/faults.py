@@ -23,7 +23,17 @@ EXIT_CODES = {
 WORST_FIRST = (NO_SPACE, BAD_DATA, FAILED, LOST_SOURCE)
 
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT}
-_LOST = {errno.ENOENT, errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.ETIMEDOUT, errno.ESHUTDOWN, errno.EHOSTDOWN, errno.ENODATA, errno.ENODEV}
+_LOST = {
+    errno.ENOENT,
+    errno.EIO,
+    errno.ESTALE,
+    errno.ENOTCONN,
+    errno.ETIMEDOUT,
+    errno.ESHUTDOWN,
+    errno.EHOSTDOWN,
+    errno.ENODATA,
+    errno.ENODEV,
+}
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The order in which a training run sees its samples, and where each sample lies.
 
-It hides that the order belongs to the run and not to its ranks: samples stand in one endless line, epoch after epoch, each epoch its own keyed
-permutation; a step takes the next `global_batch` of them and the ranks split that slice. So a cursor is one number, and a run that goes on with
-another number of ranks, or another batch, sees the same line from the same place: none twice, none missed.
+It hides that the order belongs to the run and not to its ranks: samples stand in one endless line, epoch after epoch, each epoch its own
+keyed permutation; a step takes the next `global_batch` of them and the ranks split that slice. So a cursor is one number, and a run that
+goes on with another number of ranks, or another batch, sees the same line from the same place: none twice, none missed.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import bisect
 import json
 import sys
 from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b, sha256
 from math import isqrt
 from pathlib import Path
-from typing import Any, Iterable, Iterator, Sequence
+from typing import Any
 
 if not __package__:  # run as a file: the folder above holds the package
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
@@ -38,7 +39,8 @@ def mix(value: int) -> int:
 class Permutation:
     """A keyed permutation of `range(size)` in constant memory: a Feistel network over a rectangle that just holds the range.
 
-    Positions outside the range are walked on until they fall inside (cycle walking); the rectangle is at most one row too large, so that is rare.
+    Positions outside the range are walked on until they fall inside (cycle walking); the rectangle is at most one row too large, so that
+    is rare.
     """
 
     def __init__(self, size: int, seed: int, epoch: int) -> None:
@@ -71,7 +73,7 @@ class Permutation:
 
 
 def share(start: int, count: int, rank: int, ranks: int) -> range:
-    """The rank's piece of the slice `start .. start + count`: consecutive, sizes differing by at most one, all pieces together the whole slice."""
+    """The rank's piece of the slice `start .. start + count`: consecutive, sizes differing by at most one, together the slice."""
     if ranks < 1 or not 0 <= rank < ranks:
         raise ValueError(f"rank {rank} of {ranks}: ranks run from 0 to {ranks - 1}")
     return range(start + count * rank // ranks, start + count * (rank + 1) // ranks)
@@ -102,7 +104,7 @@ class Order:
 
 
 def samples_of(samples: int, seed: int, epoch: int, step: int, rank: int, *, ranks: int, global_batch: int) -> list[int]:
-    """The samples of (seed, epoch, step, rank); `step` counts from the epoch's first sample. The last step of an epoch runs on into the next one."""
+    """The samples of (seed, epoch, step, rank); `step` counts from the epoch's first sample; its last step runs on into the next."""
     return Order(samples, seed).of_rank(epoch * samples + step * global_batch, global_batch, rank, ranks)
 
 
@@ -163,7 +165,7 @@ class ShardIndex:
 
     def __iter__(self) -> Iterator[tuple[str, int]]:
         begin = 0
-        for path, end in zip(self.paths, self._ends):  # noqa: B905  # `strict` came with 3.10
+        for path, end in zip(self.paths, self._ends):  # `strict` came with 3.10
             yield path, end - begin
             begin = end
 
@@ -204,7 +206,13 @@ def main(words: list[str] | None = None) -> int:
     try:
         where = index(arguments.manifest)
         chosen = samples_of(
-            where.samples, arguments.seed, arguments.epoch, arguments.step, arguments.rank, ranks=arguments.ranks, global_batch=arguments.global_batch
+            where.samples,
+            arguments.seed,
+            arguments.epoch,
+            arguments.step,
+            arguments.rank,
+            ranks=arguments.ranks,
+            global_batch=arguments.global_batch,
         )
     except dataset.BadManifest as error:
         print(f"shards: {error}", file=sys.stderr)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The stage program: a dataset warmed in Lustre or copied to local disks, verified file by file against its manifest.
 
-It hides restarts: whatever a killed run finished is kept, whatever it left half done is written anew, and no half file ever has a file's name.
+It hides restarts: whatever a killed run finished is kept, whatever it left half done is written anew, and no half file ever has a file's
+name.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import shutil
 import signal
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Callable, Iterator
+from typing import Callable
 
 if not __package__:  # run as a file: the folder above holds the package
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
@@ -64,27 +66,41 @@ def parser() -> argparse.ArgumentParser:
     )
     verbs = top.add_subparsers(dest="verb", required=True, metavar="{copy,warm,verify,manifest}")
     shared = argparse.ArgumentParser(add_help=False)
-    shared.add_argument("--manifest", type=Path, required=True, help="JSON lines (path, size, sha256 or crc32c, samples), or one JSON document with `files`")
-    shared.add_argument("--part", type=part, default=(0, 1), metavar="N/COUNT", help="only every COUNT-th file, starting at N: one share a node")
+    shared.add_argument(
+        "--manifest", type=Path, required=True, help="JSON lines (path, size, sha256 or crc32c, samples), or one JSON document with `files`"
+    )
+    shared.add_argument(
+        "--part", type=part, default=(0, 1), metavar="N/COUNT", help="only every COUNT-th file, starting at N: one share a node"
+    )
     shared.add_argument("--workers", type=whole, default=8, help="files (copy, verify) or batches (warm) in hand at once (default 8)")
     shared.add_argument("--metrics-file", type=Path, help="write figures here for Prometheus' text-file collector (NAME.prom)")
     copy = verbs.add_parser("copy", parents=[shared], help="copy to a local disk", description="Copy the manifest's files to a local disk.")
     copy.add_argument("--source", type=Path, required=True, help="folder that the manifest's paths start from")
     copy.add_argument("--destination", type=Path, required=True, help="folder to copy to; made when absent")
-    copy.add_argument("--trust-existing", action="store_true", help="keep files that are there with the right size without reading them again")
-    warm = verbs.add_parser("warm", parents=[shared], help="restore into Lustre", description="Fetch released files into Lustre with `lfs hsm_restore`.")
+    copy.add_argument(
+        "--trust-existing", action="store_true", help="keep files that are there with the right size without reading them again"
+    )
+    warm = verbs.add_parser(
+        "warm", parents=[shared], help="restore into Lustre", description="Fetch released files into Lustre with `lfs hsm_restore`."
+    )
     warm.add_argument("--root", type=Path, required=True, help="folder in the mounted file system that the manifest's paths start from")
     warm.add_argument("--batch-files", type=whole, default=200, help="files in one `lfs hsm_restore` (default 200)")
     warm.add_argument("--timeout", type=float, default=3600.0, help="seconds that one batch may take (default 3600)")
     warm.add_argument("--poll", type=float, default=2.0, help="seconds between two looks at a batch (default 2)")
     warm.add_argument("--check", action="store_true", help="also read each file and compare its checksum")
-    verify = verbs.add_parser("verify", parents=[shared], help="compare files with the manifest", description="Read every file and compare it.")
+    verify = verbs.add_parser(
+        "verify", parents=[shared], help="compare files with the manifest", description="Read every file and compare it."
+    )
     verify.add_argument("--root", type=Path, required=True, help="folder that the manifest's paths start from")
-    manifest = verbs.add_parser("manifest", help="write a folder's manifest", description="Write the manifest of a folder, one line of JSON a file.")
+    manifest = verbs.add_parser(
+        "manifest", help="write a folder's manifest", description="Write the manifest of a folder, one line of JSON a file."
+    )
     manifest.add_argument("folder", type=Path)
     manifest.add_argument("--output", type=Path, required=True, help="the manifest, written whole or not at all")
     manifest.add_argument("--checksum", choices=sorted(checksums.KINDS), default="sha256")
-    manifest.add_argument("--sample-bytes", type=whole, help="bytes of one sample: files must be a multiple of it, and get their count of samples")
+    manifest.add_argument(
+        "--sample-bytes", type=whole, help="bytes of one sample: files must be a multiple of it, and get their count of samples"
+    )
     manifest.add_argument("--workers", type=whole, default=8)
     return top
 
@@ -169,7 +185,9 @@ def warm(arguments: argparse.Namespace, signals: Signals) -> int:
     need_folder(arguments.root, faults.LOST_SOURCE, "root")
     lfs = shutil.which("lfs")
     if lfs is None:
-        raise Refused(faults.MISSING_TOOL, "`lfs` is not on PATH: install the Lustre client (Amazon Linux 2023: `dnf install lustre-client`)")
+        raise Refused(
+            faults.MISSING_TOOL, "`lfs` is not on PATH: install the Lustre client (Amazon Linux 2023: `dnf install lustre-client`)"
+        )
     progress, found = Progress("warm", files, size, arguments.metrics_file), faults.Faults()
     work = warming.Warming(arguments.root, lfs, progress, found, timeout=arguments.timeout, poll=arguments.poll, check=arguments.check)
     signals.stops(work.stop)

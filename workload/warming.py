@@ -1,7 +1,8 @@
 """Files of a Lustre file system fetched from the bucket behind it before anyone waits for them.
 
-It hides `lfs hsm_restore`: it only queues a request, so each batch is asked about with `lfs hsm_state` until none of its files is `released`.
-Batches are few and bounded: a file system restores a limited number of files at once, and one long queue would hide a fault until its end.
+It hides `lfs hsm_restore`: it only queues a request, so each batch is asked about with `lfs hsm_state` until none of its files is
+`released`. Batches are few and bounded: a file system restores a limited number of files at once, and one long queue would hide a fault
+until its end.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ import re
 import subprocess
 import threading
 import time
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Iterable, Iterator, Sequence
 
 from workload import checksums, crew, faults
 from workload.dataset import Entry
@@ -19,7 +20,13 @@ from workload.faults import BAD_DATA, FAILED, LOST_SOURCE, NO_SPACE, Fault, Faul
 from workload.progress import Progress
 
 STATE_LINE = re.compile(r"^(?P<path>.*): \((?P<bits>0x[0-9a-fA-F]+)\)(?P<words>.*)$")
-LOST_WORDS = ("No such file", "Input/output error", "Cannot send after transport endpoint shutdown", "No data available", "Stale file handle")
+LOST_WORDS = (
+    "No such file",
+    "Input/output error",
+    "Cannot send after transport endpoint shutdown",
+    "No data available",
+    "Stale file handle",
+)
 SPACE_WORDS = ("No space left", "Disk quota exceeded")
 
 
@@ -51,9 +58,7 @@ class LfsFailed(Exception):
 class Warming:
     """One run of restores below `root`."""
 
-    def __init__(
-        self, root: Path, lfs: str, progress: Progress, found: Faults, *, timeout: float, poll: float, check: bool
-    ) -> None:
+    def __init__(self, root: Path, lfs: str, progress: Progress, found: Faults, *, timeout: float, poll: float, check: bool) -> None:
         self.root, self.lfs, self.progress, self.found = root, lfs, progress, found
         self.timeout, self.poll, self.check = timeout, poll, check
         self.stop = threading.Event()
