@@ -118,6 +118,7 @@ def _computed(kind: str, name: str) -> dict[str, Any]:
         "version": "1",
         "repositoryUrl": f"111122223333.dkr.ecr.us-west-2.amazonaws.com/{name}",
         "registryId": "111122223333",
+        "ownerId": "111122223333",
         "bucketRegionalDomainName": f"{name}.s3.example",
         "cidrBlocks": ["192.0.2.0/24"],
         "prefixListId": f"{name}-prefixes",

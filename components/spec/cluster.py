@@ -48,6 +48,8 @@ class ClusterSpec(Spec):
     version: KubernetesVersion = Field(default="1.35", description='Kubernetes version in quotes, such as "1.35"')
     control_plane_tier: ControlPlaneTier = Field(default="standard", description="provisioned size of the control plane")
     support: Literal["standard", "extended"] = Field(default="standard", description="what happens at the end of standard support")
+    service_cidr: Cidr | None = Field(default=None, description="range of Kubernetes services; the first that meets no other when left out")
+    zonal_shift: Flag = Field(default=False, description="whether AWS may move traffic away from a zone in trouble (ARC zonal shift)")
     endpoint: EndpointSpec = Field(default_factory=EndpointSpec)
     admins: tuple[Text, ...] = Field(default=(), description="IAM role ARNs with administrator access entries")
     system_pool: SystemPoolSpec = Field(default_factory=SystemPoolSpec)

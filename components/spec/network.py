@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from components.spec.base import Cidr, Days, Spec, ZoneId
+
+EndpointService = Annotated[str, StringConstraints(strict=True, pattern=r"^[a-z0-9][a-z0-9.-]{0,60}$")]
 
 
 class NetworkSpec(Spec):
@@ -23,4 +25,10 @@ class NetworkSpec(Spec):
     )
     egress: Literal["nat", "isolated"] = Field(default="nat", description="the management network's way out")
     nat_gateways: Literal["per-zone", "one"] = Field(default="per-zone", description="how many NAT gateways when egress is nat")
+    compute_subnets: dict[ZoneId, Cidr] = Field(
+        default_factory=dict, description="compute subnets that stay where they are, by zone id; computed from the zone and its need when left out"
+    )
+    extra_endpoints: tuple[EndpointService, ...] = Field(
+        default=(), description="further AWS services to reach through interface endpoints, such as [secretsmanager]"
+    )
     flow_log_days: Days = Field(default=30, description="how long flow logs are kept")

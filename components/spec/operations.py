@@ -30,6 +30,13 @@ class GovernanceSpec(Spec):
     """Audit and protection."""
 
     audit_trail: Flag = Field(default=False, description="whether the stack declares a CloudTrail of its own")
+    trail_days: Days = Field(default=365, description="how long the audit trail's files are kept")
+    threat_detection: Flag = Field(default=False, description="whether GuardDuty watches the cluster's audit log and its nodes' runtime")
+    configuration_rules: Flag = Field(default=False, description="whether AWS Config records resources and checks its managed rules")
+    anomaly_usd: Amount | Count = Field(default=1000, description="unexpected spend in US dollars that raises an anomaly alert")
+    cost_tags: tuple[Text, ...] = Field(
+        default=("owner", "team", "cost-center", "environment"), description="tag keys that the bill is broken down by"
+    )
     delete_protection: Flag = Field(default=False, description="whether stateful resources refuse deletion")
 
 

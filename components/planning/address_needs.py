@@ -1,0 +1,107 @@
+"""How many addresses each zone's subnets must have room for, with the arithmetic in words.
+
+Hides how nodes take addresses: which interfaces carry one, and that pods get theirs in prefixes of 16.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import ceil
+
+from components.catalog import Catalog, InstanceType
+from components.spec.pools import PoolSpec
+from components.spec.stack import StackSpec
+from components.spec.storage import LustreSpec
+
+PREFIX = 16  # addresses of a /28, which the VPC CNI asks for at once under prefix delegation
+PREFIXES = 2  # one in use and one warm (WARM_PREFIX_TARGET=1): a node of one worker and its daemons runs fewer than 16 pods with own addresses
+SYSTEM_PREFIXES = 8  # 110 pods, what the kubelet takes on a node of this size, in 7 prefixes and one warm
+LUSTRE_GIB_PER_SERVER = 1200  # the smallest storage target: an upper bound on the servers, which each have one interface
+CONTROL_PLANE = 16  # free addresses a subnet that EKS recommends for its control-plane interfaces during an upgrade
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """What one pool or file system takes, and how that was reckoned."""
+
+    addresses: int
+    reckoning: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Need:
+    """What one zone's subnet must hold."""
+
+    zone: str
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def addresses(self) -> int:
+        return sum(part.addresses for part in self.parts)
+
+    @property
+    def arithmetic(self) -> str:
+        return " + ".join(part.reckoning for part in self.parts) or "nothing"
+
+
+def nodes(label: str, count: int, interfaces: int = 1, prefixes: int = PREFIXES) -> Part:
+    """`count` nodes with that many addressed interfaces each and their pods' prefixes."""
+    addresses = count * (interfaces + prefixes * PREFIX)
+    return Part(addresses=addresses, reckoning=f"{label}: {count:,} nodes x ({interfaces} + {prefixes} x {PREFIX}) = {addresses:,}")
+
+
+def addressed_interfaces(instance: InstanceType, pool: PoolSpec) -> int:
+    """Interfaces that take an address: the primary alone, or in the classic `efa` layout every EFA interface (and a primary without EFA)."""
+    if pool.fabric != "efa" or pool.efa_layout != "efa":
+        return 1
+    return instance.network.max_efa + (0 if instance.network.card0_efa else 1)
+
+
+def accelerated(pool: PoolSpec, cat: Catalog) -> bool:
+    """Whether the pool's nodes live in the compute network: whether any of its types has cards."""
+    return any(name in cat.instances and cat.instances[name].cards > 0 for name in pool.types)
+
+
+def compute_needs(stack: StackSpec, cat: Catalog) -> tuple[Need, ...]:
+    """One need for every zone with accelerator pools or file systems, sorted by zone. Pools without a zone are left to their own rule."""
+    parts: dict[str, list[Part]] = defaultdict(list)
+    for pool in sorted(stack.pools, key=lambda each: each.name):
+        if pool.zone and accelerated(pool, cat):
+            interfaces = max(addressed_interfaces(cat.instances[name], pool) for name in pool.types if name in cat.instances)
+            parts[pool.zone].append(nodes(pool.name, pool.max_nodes, interfaces))
+    for system in sorted(stack.storage.lustre, key=lambda each: each.name):
+        parts[system.zone].append(_lustre(system, stack.storage.datasets.size_gib))
+    return tuple(Need(zone=zone, parts=tuple(parts[zone])) for zone in sorted(parts))
+
+
+def _lustre(system: LustreSpec, dataset_gib: int | None) -> Part:
+    capacity = system.capacity_gib or 2 * (dataset_gib or 0) or LUSTRE_GIB_PER_SERVER
+    servers = 1 + ceil(capacity / LUSTRE_GIB_PER_SERVER)
+    return Part(addresses=servers, reckoning=f"{system.name}: at most {servers:,} Lustre servers")
+
+
+def management_needs(stack: StackSpec, cat: Catalog) -> tuple[Need, ...]:
+    """One need for the nodes subnet of every zone: the system pool and the pools without cards, each spread evenly over its zones."""
+    parts: dict[str, list[Part]] = {zone: [] for zone in stack.zones}
+    if not parts:
+        return ()
+    if stack.cluster:
+        _spread(parts, stack.zones, "system", stack.cluster.system_pool.nodes, SYSTEM_PREFIXES)
+    for pool in sorted(stack.pools, key=lambda each: each.name):
+        if not accelerated(pool, cat):
+            zones = (pool.zone,) if pool.zone in parts else stack.zones
+            _spread(parts, (zone for zone in zones if zone), pool.name, pool.max_nodes, PREFIXES)
+    return tuple(Need(zone=zone, parts=tuple(parts[zone])) for zone in sorted(parts))
+
+
+def _spread(parts: dict[str, list[Part]], zones: Iterable[str], label: str, count: int, prefixes: int) -> None:
+    over = list(zones)
+    for zone in over:
+        parts[zone].append(nodes(label, ceil(count / len(over)), prefixes=prefixes))
+
+
+def control_need(endpoints: int) -> int:
+    """Addresses of a control subnet: one for each interface endpoint, and the control plane's with room for its upgrades."""
+    return endpoints + CONTROL_PLANE

@@ -1,0 +1,73 @@
+"""The VPC endpoints a stack needs: the compute network has no other way to AWS, an isolated management network neither.
+
+Hides which feature talks to which service.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from components.spec.network import NetworkSpec
+from components.spec.stack import StackSpec
+
+GATEWAY = "s3"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    """One service by the last part of its endpoint's name, and who needs it for what."""
+
+    service: str
+    why: str
+    policy: bool = True  # whether the service is known to take an endpoint policy
+
+
+# What every node and pod of an EKS cluster without a way out needs (EKS User Guide, private clusters).
+BASE = (
+    Endpoint(service="ec2", why="the VPC CNI attaches addresses, the cloud controller reads topology"),
+    Endpoint(service="ecr.api", why="nodes ask for image credentials"),
+    Endpoint(service="ecr.dkr", why="nodes pull images"),
+    Endpoint(service="eks", why="nodes and controllers describe the cluster"),
+    Endpoint(service="eks-auth", why="the pod identity agent fetches the roles of service accounts", policy=False),
+    Endpoint(service="logs", why="nodes and jobs ship logs"),
+    Endpoint(service="monitoring", why="nodes and jobs ship metrics"),
+    Endpoint(service="sts", why="programs ask who they are and take roles"),
+    Endpoint(service=GATEWAY, why="datasets, checkpoints and the layers of images"),
+)
+
+
+def of_network(spec: NetworkSpec) -> tuple[Endpoint, ...]:
+    """The endpoints of a network whose features nobody named: the base set and the spec's own."""
+    return _sorted((*BASE, *_extra(spec)))
+
+
+def needed(stack: StackSpec) -> tuple[Endpoint, ...]:
+    """Every endpoint that the stack's features need, sorted by service. Karpenter is no part of a stack, so `sqs` and `pricing` aren't."""
+    if stack.network is None:
+        return ()
+    found = [*BASE, *_extra(stack.network)]
+    if stack.storage.lustre:
+        found.append(Endpoint(service="fsx", why="the FSx CSI driver describes file systems"))
+    if any(pool.autoscaled for pool in stack.pools):
+        found.append(Endpoint(service="autoscaling", why="the cluster autoscaler sets the sizes of node groups"))
+    if stack.observability.alerts_to:
+        found.append(Endpoint(service="sns", why="alerts are published to topics"))
+    if stack.network.egress == "isolated":
+        found += [
+            Endpoint(service="elasticloadbalancing", why="controllers manage load balancers, with no other way to the service"),
+            Endpoint(service="kms", why="programs that encrypt for themselves have no other way to the service"),
+        ]
+    return _sorted(found)
+
+
+def _extra(spec: NetworkSpec) -> list[Endpoint]:
+    return [Endpoint(service=service, why="asked for in the stack file") for service in spec.extra_endpoints]
+
+
+def _sorted(found: list[Endpoint] | tuple[Endpoint, ...]) -> tuple[Endpoint, ...]:
+    return tuple(sorted({each.service: each for each in reversed(found)}.values(), key=lambda each: each.service))
+
+
+def interfaces(endpoints: tuple[Endpoint, ...]) -> tuple[Endpoint, ...]:
+    """Those with an interface in every control subnet, all but the S3 gateway."""
+    return tuple(each for each in endpoints if each.service != GATEWAY)
