@@ -26,7 +26,8 @@ class NetworkSpec(Spec):
     egress: Literal["nat", "isolated"] = Field(default="nat", description="the management network's way out")
     nat_gateways: Literal["per-zone", "one"] = Field(default="per-zone", description="how many NAT gateways when egress is nat")
     compute_subnets: dict[ZoneId, Cidr] = Field(
-        default_factory=dict, description="compute subnets that stay where they are, by zone id; computed from the zone and its need when left out"
+        default_factory=dict,
+        description="compute subnets that stay where they are, by zone id; computed from the zone and its need when left out",
     )
     extra_endpoints: tuple[EndpointService, ...] = Field(
         default=(), description="further AWS services to reach through interface endpoints, such as [secretsmanager]"

@@ -33,7 +33,7 @@ class GovernanceSpec(Spec):
     trail_days: Days = Field(default=365, description="how long the audit trail's files are kept")
     threat_detection: Flag = Field(default=False, description="whether GuardDuty watches the cluster's audit log and its nodes' runtime")
     configuration_rules: Flag = Field(default=False, description="whether AWS Config records resources and checks its managed rules")
-    anomaly_usd: Amount | Count = Field(default=1000, description="unexpected spend in US dollars that raises an anomaly alert")
+    anomaly_usd: Amount = Field(default=1000, description="unexpected spend in US dollars that raises an anomaly alert")
     cost_tags: tuple[Text, ...] = Field(
         default=("owner", "team", "cost-center", "environment"), description="tag keys that the bill is broken down by"
     )

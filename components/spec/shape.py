@@ -134,7 +134,7 @@ def _problem(
     if kind == "missing":
         return Problem(id="missing-key", path=text, said="is missing", hint=_describe(model, data, path)), path[:-1], _DROP
     if kind == "union_tag_not_found":
-        tags = _tags(context)
+        tags = [str(kind) for each in _models_at(model, data, path) for kind in _kinds(each)]
         return Problem(id="missing-key", path=f"{text}.kind", said="is missing", hint=f"use one of: {', '.join(tags)}"), path, _DROP
     if kind == "union_tag_invalid":
         tag = str(context.get("tag", ""))

@@ -1,0 +1,36 @@
+"""The table of commands.
+
+Hides what each command imports: only the one that runs pays for its libraries.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="trainshed",
+    help="Clusters that train large language models: declared, previewed, sized, reviewed and watched.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Stack = Annotated[str, typer.Argument(metavar="STACK", help="a stack's name (prod) or the path of a stack file")]
+Json = Annotated[bool, typer.Option("--json", help="print one JSON object and nothing else on standard output")]
+
+
+@app.command()
+def preview(
+    stack: Stack,
+    json_output: Json = False,
+    report: Annotated[Path | None, typer.Option("--report", metavar="FILE.html", help="write a report to look at in a browser")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="list every default that the stack file leaves to Trainshed, and why")] = False,
+) -> None:
+    """Everything `pulumi preview` would declare, offline: tree, plans, cost and policy verdicts."""
+    from trainshed.preview import preview as run
+
+    raise typer.Exit(run(stack, json_output=json_output, report=report, explain=explain))

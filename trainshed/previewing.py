@@ -1,0 +1,112 @@
+"""One preview: settings, what they declare, what that costs and what the policies say.
+
+Hides the order in which these are made, and gives the one JSON object of the contract.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from components.planning.summary import summary
+from components.problems import Problem, errors
+from infra.recording import Record
+from infra.settings import ROOT, Settings, from_file
+
+_EMPTY_COST: dict[str, Any] = {
+    "currency": "USD",
+    "monthly": {"low": 0, "expected": 0, "high": 0},
+    "prices_as_of": None,
+    "unpriced": [],
+    "lines": [],
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preview:
+    """What one stack declares; without records when the stack file has errors."""
+
+    settings: Settings
+    records: tuple[Record, ...] = ()
+    outputs: dict[str, Any]
+    plan: dict[str, Any]
+    cost: dict[str, Any]
+    policies: tuple[dict[str, Any], ...] = ()
+    unjudged: tuple[dict[str, Any], ...] = ()
+    exemptions: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        return self.settings.problems
+
+    @property
+    def exit_code(self) -> int:
+        """0 fine, 1 when the stack has errors or breaks a mandatory policy."""
+        mandatory = any(each["level"] == "mandatory" for each in self.policies)
+        return 1 if errors(self.problems) or mandatory else 0
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `--json` prints."""
+        return {
+            "stack": self.settings.name,
+            "resources": [resource(each) for each in self.records],
+            "problems": [each.as_json() for each in self.problems],
+            "policies": list(self.policies),
+            "policies_unjudged": list(self.unjudged),
+            "policies_exempted": list(self.exemptions),
+            "cost": self.cost,
+            "plan": self.plan,
+            "outputs": self.outputs,
+        }
+
+
+def resource(record: Record) -> dict[str, Any]:
+    """A record in the words of the contract."""
+    return {
+        "urn": record.urn,
+        "type": record.type,
+        "name": record.name,
+        "parent": record.parent,
+        "inputs": record.inputs,
+        "depends_on": list(record.depends_on),
+        "protect": record.protect,
+        "ignore_changes": list(record.ignore_changes),
+        "provider": record.provider,
+        "custom": record.custom,
+        "retain_on_delete": record.retain_on_delete,
+        "aliases": list(record.aliases),
+    }
+
+
+def preview(stack: str) -> Preview:
+    """Read, check, declare, price and judge a stack, by name or path."""
+    settings = from_file(stack)
+    if settings.stack is None or errors(settings.problems):
+        plan = summary(settings.stack, settings.catalog) if settings.stack else {}
+        return Preview(settings=settings, outputs={}, plan=plan, cost=dict(_EMPTY_COST))
+    # The SDK takes most of a second to import: a stack file with errors is told sooner.
+    from infra.build import build
+    from infra.recording import run
+
+    recording = run(lambda: build(settings), stack=settings.name)
+    records = tuple(each for each in recording.records if each.type != "pulumi:pulumi:Stack")
+    plain = [resource(each) for each in records]
+    from components.planning.cost import estimate
+    from policies.evaluation import evaluate_stack
+
+    priced = estimate(plain, settings.valid, settings.catalog)
+    verdict = evaluate_stack(plain, environment=settings.valid.environment, monthly_usd=priced["monthly"]["expected"])
+    return Preview(
+        settings=settings,
+        records=records,
+        outputs=recording.outputs,
+        plan=summary(settings.valid, settings.catalog),
+        cost=priced,
+        policies=tuple(verdict["violations"]),
+        unjudged=tuple(verdict["unjudged"]),
+        exemptions=tuple(verdict["exempted"]),
+    )
+
+
+__all__ = ["ROOT", "Path", "Preview", "asdict", "preview", "resource"]

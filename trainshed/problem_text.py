@@ -1,0 +1,38 @@
+"""Problems as a person reads them: one line each, and on a terminal the line of the file with a caret.
+
+Hides how the place is cut out of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from components.problems import Problem, render
+from components.spec.document import Document
+
+_WIDTH = 160
+
+
+def lines(problems: Iterable[Problem], source: Document, *, carets: bool) -> Iterator[str]:
+    """Text lines, without colour; `carets` adds the line of the file under each problem that has a place."""
+    for problem in problems:
+        yield render(problem)
+        if not carets or problem.where is None or problem.where.file != source.file:
+            continue
+        line = source.line(problem.where.line)
+        if "secure:" in line or not line.strip():
+            continue
+        start = max(0, problem.where.column - _WIDTH // 2)
+        yield f"    {line[start : start + _WIDTH]}"
+        yield f"    {' ' * (problem.where.column - 1 - start)}^"
+
+
+def counted(problems: Iterable[Problem]) -> str:
+    """`2 errors, 1 warning`; empty when there is nothing."""
+    found = list(problems)
+    words: list[str] = []
+    for severity in ("error", "warning", "note"):
+        number = sum(each.severity == severity for each in found)
+        if number:
+            words.append(f"{number} {severity}{'s' if number > 1 else ''}")
+    return ", ".join(words)
