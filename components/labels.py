@@ -14,6 +14,7 @@ ACCELERATOR: Final = "trainshed.io/accelerator"  # the vendor whose adapter driv
 EFA: Final = "trainshed.io/efa"  # "true" on nodes with EFA interfaces, absent elsewhere
 FABRIC: Final = "trainshed.io/fabric"
 CAPACITY: Final = "trainshed.io/capacity"  # on-demand, reservation, block, spot
+BLOCK: Final = "trainshed.io/block"  # the Capacity Block that a node belongs to: its nodes are drained together
 
 # Kubernetes, EKS, EC2's topology controller and this project write below these: a user's own key there is refused or collides.
 RESERVED_DOMAINS: Final = ("kubernetes.io", "k8s.io", "eks.amazonaws.com", "karpenter.sh", "k8s.aws", "trainshed.io")

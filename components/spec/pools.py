@@ -129,6 +129,9 @@ class PoolSpec(Spec):
     instance_types: tuple[Text, ...] = Field(default=(), description="several alike types, for preprocessing pools")
     hosts: HostSpec | None = Field(default=None, description="the machines of a self-hosted pool")
     zone: ZoneId | None = Field(default=None, description="the zone id of the pool's nodes; pools with accelerators name one")
+    zones: tuple[ZoneId, ...] = Field(
+        default=(), description="several zones, for pools without accelerators; all of the network's when left out"
+    )
     nodes: Nodes = Field(description="how many nodes, or {min, max} for a pool that follows its queue")
     spares: CountOrZero = Field(default=0, description="nodes kept out of the queue's quota, warm, for replacements")
     # A word, not a closed list: the registry of fabrics says which exist, so that a new family needs no change here.
@@ -139,13 +142,18 @@ class PoolSpec(Spec):
     root_volume_gib: Annotated[int, Field(strict=True, ge=20, le=16384)] = Field(
         default=200, description="encrypted gp3 root volume in GiB"
     )
+    root_volume_iops: Annotated[int, Field(strict=True, ge=3000, le=16000)] = Field(default=6000, description="its operations a second")
+    root_volume_mib_per_s: Annotated[int, Field(strict=True, ge=125, le=1000)] = Field(default=600, description="its throughput in MiB/s")
     image_family: Text | None = Field(default=None, description="EKS AMI type, in place of the one that fits the accelerator")
     image_id: Text | None = Field(default=None, description="an own AMI, in place of a family and release")
-    image_release: Text | None = Field(default=None, description="AMI release version, in place of the catalog's pin")
+    image_release: Text | None = Field(default=None, description="AMI release version; EKS' newest at the group's creation when left out")
     efa_layout: Literal["efa-only", "efa"] = Field(default="efa-only", description="how EFA interfaces are laid out")
     efa_interfaces: Count | None = Field(default=None, description="fewer EFA interfaces than the type takes; all when left out")
     security_groups: tuple[Text, ...] = Field(default=(), description="further security group ids on every interface")
     node_repair: Flag | None = Field(default=None, description="whether EKS replaces unhealthy nodes by itself")
+    update_max_unavailable: Annotated[int, Field(strict=True, ge=1, le=100)] = Field(
+        default=1, description="nodes of one group that an update takes away at once"
+    )
     repairs: tuple[RepairSpec, ...] = Field(default=(), description="answers to single reasons, in place of EKS' own")
     protect: Flag = Field(default=False, description="whether the engine refuses to delete the pool's node groups")
 

@@ -1,0 +1,110 @@
+"""The calendar of a pool's Capacity Blocks: when nodes come, when the queue stops, when jobs leave, when nodes go.
+
+Hides the arithmetic before a block's end. EC2 takes the machines back 30 minutes before the end and EKS drains them itself from 40
+minutes before (EKS User Guide, capacity-blocks-mng), so everything of ours is over by 60 minutes before. No clock is read here: the
+calendar is the same whenever it is planned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from components.catalog import Catalog
+from components.spec.pools import Block, PoolSpec
+
+COME_AFTER = timedelta(minutes=1)  # a request before the reservation is active leaves a failed scaling activity behind
+HOLD_BEFORE = timedelta(minutes=120)
+DRAIN_BEFORE = timedelta(minutes=90)
+GONE_BEFORE = timedelta(minutes=60)
+EC2_TAKES_BACK_BEFORE = timedelta(minutes=30)
+SHORTEST = timedelta(days=1)
+LONGEST = timedelta(days=182)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """One block's times, all UTC. `nodes` is how many machines it holds."""
+
+    pool: str
+    reservation: str
+    nodes: int
+    start: datetime
+    end: datetime
+    running: bool = False
+
+    @property
+    def nodes_come(self) -> datetime:
+        return self.start + COME_AFTER
+
+    @property
+    def queue_held(self) -> datetime:
+        """No job is admitted from here on."""
+        return self.end - HOLD_BEFORE
+
+    @property
+    def jobs_told(self) -> datetime:
+        """Running jobs get SIGTERM from here on, write a checkpoint and go back to the queue."""
+        return self.end - DRAIN_BEFORE
+
+    @property
+    def nodes_gone(self) -> datetime:
+        """The node group is set to zero nodes."""
+        return self.end - GONE_BEFORE
+
+    def as_plan(self) -> dict[str, object]:
+        return {
+            "pool": self.pool,
+            "reservation": self.reservation,
+            "nodes": self.nodes,
+            "start": stamp(self.start),
+            "nodes_come": "at once" if self.running else stamp(self.nodes_come),
+            "queue_held": stamp(self.queue_held),
+            "jobs_told": stamp(self.jobs_told),
+            "nodes_gone": stamp(self.nodes_gone),
+            "end": stamp(self.end),
+            "usable_hours": round((self.jobs_told - self.start) / timedelta(hours=1), 2),
+        }
+
+
+def stamp(moment: datetime) -> str:
+    """`2026-12-10T11:30:00Z`."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def windows(pool: PoolSpec) -> tuple[Window, ...]:
+    """The pool's blocks by start, then id; none for a pool that isn't bought in blocks or whose block lacks an id or a time."""
+    capacity = pool.capacity
+    if not isinstance(capacity, Block):
+        return ()
+    found = [
+        Window(
+            pool=pool.name,
+            reservation=part.id,
+            nodes=part.nodes,
+            start=part.start.astimezone(UTC),
+            end=part.end.astimezone(UTC),
+            running=part.running,
+        )
+        for part in capacity.blocks
+    ]
+    if capacity.id and capacity.start and capacity.end:
+        start, end = capacity.start.astimezone(UTC), capacity.end.astimezone(UTC)
+        found.append(Window(pool=pool.name, reservation=capacity.id, nodes=pool.max_nodes, start=start, end=end, running=capacity.running))
+    return tuple(sorted(found, key=lambda window: (window.start, window.reservation)))
+
+
+def calendar(pools: Sequence[PoolSpec]) -> list[dict[str, object]]:
+    """Every block of the stack in the order of time, for the preview."""
+    found = [window for pool in pools for window in windows(pool)]
+    return [window.as_plan() for window in sorted(found, key=lambda window: (window.start, window.pool, window.reservation))]
+
+
+def most_at_once(found: Sequence[Window]) -> int:
+    """Most machines that the blocks hold at one time."""
+    return max((sum(other.nodes for other in found if other.start <= window.start < other.end) for window in found), default=0)
+
+
+def too_large(window: Window, cat: Catalog) -> bool:
+    return window.nodes > cat.limits.block_instances.value

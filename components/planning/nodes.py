@@ -1,0 +1,159 @@
+"""What every node of a pool is: its image, labels and taints, and what it offers to pods.
+
+Hides how accelerator, fabric and the user's own words come together, so that templates, autoscaler tags and tolerations agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from components import accelerators, fabrics, labels
+from components.accelerators import Accelerator
+from components.catalog import Catalog, ImageFamily, InstanceType
+from components.fabrics import efa
+from components.spec.pools import Block, PoolSpec, Reservation
+
+Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+_KUBERNETES: Mapping[str, Effect] = {
+    "NO_SCHEDULE": "NoSchedule",
+    "PREFER_NO_SCHEDULE": "PreferNoSchedule",
+    "NO_EXECUTE": "NoExecute",
+    "NoSchedule": "NoSchedule",
+    "PreferNoSchedule": "PreferNoSchedule",
+    "NoExecute": "NoExecute",
+}
+_EKS: Mapping[Effect, str] = {"NoSchedule": "NO_SCHEDULE", "PreferNoSchedule": "PREFER_NO_SCHEDULE", "NoExecute": "NO_EXECUTE"}
+
+# Whole-node pools run one worker and the node's daemons; 30 pod addresses are two /28 prefixes.
+WHOLE_NODE_PODS = 32
+# Beyond this Kubernetes isn't tested by default.
+KUBELET_PODS = 110
+PREFIX_ADDRESSES = 16
+_HOST_NETWORK_PODS = 2  # aws-node and kube-proxy, which EC2's own formula adds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taint:
+    """A taint in Kubernetes' spelling; `eks_effect` is the same in the EKS API's."""
+
+    key: str
+    value: str
+    effect: Effect
+
+    @property
+    def eks_effect(self) -> str:
+        return _EKS[self.effect]
+
+    def toleration(self) -> dict[str, str]:
+        """What a pod needs to run on such a node."""
+        return {"key": self.key, "operator": "Equal", "value": self.value, "effect": self.effect}
+
+
+def instance(pool: PoolSpec, cat: Catalog) -> InstanceType:
+    """The pool's type, the first of several. Raises UnknownInstanceType, or ValueError for a pool of hosts."""
+    if not pool.types:
+        raise ValueError(f"pool {pool.name} has no instance type")
+    return cat.instance(pool.types[0])
+
+
+def accelerator(pool: PoolSpec, cat: Catalog) -> Accelerator | None:
+    """The adapter that drives the pool's cards; None for a CPU pool."""
+    if pool.hosts:
+        return accelerators.for_vendor(pool.hosts.vendor)
+    return accelerators.of(instance(pool, cat))
+
+
+def cards(pool: PoolSpec, cat: Catalog) -> int:
+    """Cards of one node."""
+    return pool.hosts.cards if pool.hosts else instance(pool, cat).cards
+
+
+def capacity_kind(pool: PoolSpec, *, spot_preprocessing: bool) -> Literal["on-demand", "reservation", "block", "spot"]:
+    """How the machines are bought once the toggle is applied: it decides for preprocessing pools that are not reserved."""
+    if pool.purpose == "preprocessing" and not isinstance(pool.capacity, Reservation | Block):
+        return "spot" if spot_preprocessing else "on-demand"
+    return pool.capacity.kind
+
+
+def node_labels(pool: PoolSpec, cat: Catalog, *, capacity: str | None = None, block: str | None = None) -> dict[str, str]:
+    """Labels of every node, sorted. `capacity` and `block` are a node group's own words, the pool's when left out."""
+    family = accelerator(pool, cat)
+    fabric = fabrics.of_pool(pool, cat)
+    fixed = labels.of_pool(
+        pool=pool.name,
+        purpose=pool.purpose,
+        capacity=capacity or pool.capacity.kind,
+        fabric=fabric.kind,
+        accelerator=family.vendor if family else None,
+        efa=fabric.open_group,
+    )
+    of_family = dict(family.labels) if family else {}
+    of_block = {labels.BLOCK: block} if block else {}
+    return dict(sorted({**of_family, **pool.labels, **fixed, **of_block}.items()))
+
+
+def taints(pool: PoolSpec, cat: Catalog) -> tuple[Taint, ...]:
+    """The accelerator's taint, then the user's, by key and effect."""
+    family = accelerator(pool, cat)
+    own = [Taint(key=family.taint_key, value=family.taint_value, effect="NoSchedule")] if family else []
+    extra = [Taint(key=taint.key, value=taint.value, effect=_KUBERNETES[taint.effect]) for taint in pool.taints]
+    return tuple(own + sorted(extra, key=lambda taint: (taint.key, taint.effect)))
+
+
+def image(pool: PoolSpec, cat: Catalog) -> ImageFamily:
+    """The image family: the user's, CUSTOM for an own image, else the one that fits cards and architecture.
+
+    Raises NoImageFamily when EKS has none, KeyError for a family that the catalog doesn't know.
+    """
+    if pool.image_family:
+        return cat.images.family(pool.image_family)
+    if pool.image_id:
+        return cat.images.family("CUSTOM")
+    machine = instance(pool, cat)
+    family = accelerator(pool, cat)
+    if family:
+        return cat.images.family(family.image_family(machine.arch))
+    return cat.images.family("AL2023_ARM_64_STANDARD" if machine.arch == "arm64" else "AL2023_x86_64_STANDARD")
+
+
+def max_pods(machine: InstanceType, *, layout: efa.Layout = "efa-only", has_efa: bool = False, prefix_delegation: bool = True) -> int:
+    """Pods that the kubelet takes: what the layout's addresses allow, no more than a whole-node pool can use.
+
+    p5.48xlarge with an `efa-only` interface on card 0 has one interface for pods: 49 addresses, or 784 with prefixes.
+    """
+    addresses = efa.pod_interfaces(machine, layout, efa=has_efa) * (machine.network.ipv4_per_interface - 1)
+    fit = (addresses * PREFIX_ADDRESSES if prefix_delegation else addresses) + _HOST_NETWORK_PODS
+    return min(WHOLE_NODE_PODS if machine.cards else KUBELET_PODS, fit)
+
+
+def ephemeral_gib(pool: PoolSpec, cat: Catalog) -> int:
+    """Storage for containers and their scratch files: the local disks as one, or the root volume."""
+    disks = instance(pool, cat).local_disks
+    return int(disks.count * disks.size_gb * 1_000_000_000 / 2**30) if disks else pool.root_volume_gib
+
+
+def offers(pool: PoolSpec, cat: Catalog) -> dict[str, str]:
+    """Resources that an empty pool can't show the autoscaler, as Kubernetes quantities."""
+    machine, family, fabric = instance(pool, cat), accelerator(pool, cat), fabrics.of_pool(pool, cat)
+    found = {"ephemeral-storage": f"{ephemeral_gib(pool, cat)}Gi"}
+    if family:
+        found[family.resource_name] = str(machine.cards)
+    pod = fabric.pod_resources(pool, machine)
+    found.update(pod)
+    if efa.HUGE_PAGE_RESOURCE in pod:
+        found[efa.HUGE_PAGE_RESOURCE] = f"{efa.HUGE_PAGES * 2}Mi"
+    return dict(sorted(found.items()))
+
+
+def autoscaler_tags(pool: PoolSpec, cat: Catalog, node: Mapping[str, str]) -> dict[str, str]:
+    """Tags, for nodes with the labels `node`, of the auto-scaling group from which the cluster autoscaler learns what a node of an empty group would be.
+
+    Managed node groups don't copy their own tags there (aws/containers-roadmap#608).
+    """
+    base = "k8s.io/cluster-autoscaler/node-template"
+    tags = {f"{base}/label/{key}": value for key, value in node.items()}
+    tags |= {f"{base}/taint/{taint.key}": f"{taint.value}:{taint.effect}" for taint in taints(pool, cat)}
+    tags |= {f"{base}/resources/{name}": quantity for name, quantity in offers(pool, cat).items()}
+    return dict(sorted(tags.items()))
