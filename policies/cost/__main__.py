@@ -1,0 +1,12 @@
+"""The cost pack as the engine starts it: with only this folder on the path, so the project's root is put there first."""
+
+import sys
+from datetime import date
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from policies.cost.pack import PACK
+from policies.wire import serve
+
+serve(PACK, today=date.today)

@@ -1,0 +1,156 @@
+"""A rule: one thing that must hold of a resource or of the whole stack, and all that a reader of its violation needs.
+
+Hides nothing about the resource; a rule is data around a plain function, so the engine, the preview and the tests ask it in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from types import MappingProxyType, ModuleType
+from typing import Any, Literal, TypeVar
+
+from policies.resources import Resource, Stack
+from policies.values import ABSENT, Node, Unjudged, WrongType
+
+T = TypeVar("T")
+Severity = Literal["critical", "high", "medium", "low"]
+Level = Literal["mandatory", "advisory", "remediate", "disabled"]
+Scope = Literal["resource", "stack"]
+SEVERITIES: tuple[Severity, ...] = ("critical", "high", "medium", "low")
+LEVELS: tuple[Level, ...] = ("mandatory", "advisory", "remediate", "disabled")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a rule found: the value, and what was wanted instead. A stack rule names the resource it means."""
+
+    node: Node
+    wanted: str
+    urn: str = ""
+    fix: str = ""
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A property that a rule could not judge."""
+
+    path: str
+    why: str
+    urn: str = ""
+
+
+Outcome = Finding | Doubt
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """A rule's parameters (its schema's defaults under the configured values), today's date, and what the caller estimated."""
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    today: date | None = None
+    estimate: Mapping[str, Any] | None = None
+
+    def __getitem__(self, key: str) -> Any:
+        return self.values[key]
+
+    def require_today(self) -> date:
+        if self.today is None:
+            raise Unjudged("today", "was not given, so dates can't be compared")
+        return self.today
+
+
+Check = Callable[[Any, Settings], Iterable[Outcome]]
+Remedy = Callable[[dict[str, Any]], bool]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """One rule. `types` are type tokens or patterns of them; a stack rule lists those it reads."""
+
+    name: str
+    summary: str
+    fix: str
+    severity: Severity
+    level: Level
+    types: tuple[str, ...]
+    check: Check
+    scope: Scope = "resource"
+    ids: tuple[str, ...] = ()
+    parameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    # Corrects the inputs in place and says whether it changed any; only where one right value exists.
+    remedy: Remedy | None = None
+
+    def defaults(self) -> dict[str, Any]:
+        return {name: schema["default"] for name, schema in self.parameters.items() if "default" in schema}
+
+
+def rule(
+    name: str,
+    *,
+    types: tuple[str, ...],
+    says: str,
+    fix: str,
+    severity: Severity,
+    ids: tuple[str, ...] = (),
+    level: Level | None = None,
+    scope: Scope = "resource",
+    parameters: Mapping[str, Mapping[str, Any]] | None = None,
+    remedy: Remedy | None = None,
+) -> Callable[[Check], Rule]:
+    """Makes a rule of a check function. Without a level, critical and high rules are mandatory and the others advisory."""
+
+    def declare(check: Check) -> Rule:
+        return Rule(
+            name=name,
+            summary=says,
+            fix=fix,
+            severity=severity,
+            level=level or ("mandatory" if severity in ("critical", "high") else "advisory"),
+            types=types,
+            check=check,
+            scope=scope,
+            ids=ids,
+            parameters=MappingProxyType(dict(parameters or {})),
+            remedy=remedy,
+        )
+
+    return declare
+
+
+def rules_of(*modules: ModuleType) -> tuple[Rule, ...]:
+    """The rules that modules declare, in the order in which they stand there."""
+    return tuple(value for module in modules for value in vars(module).values() if isinstance(value, Rule))
+
+
+def each(things: Iterable[T], judge: Callable[[T], Iterable[Outcome]], *, urn: Callable[[T], str] = lambda _: "") -> Iterator[Outcome]:
+    """Judges each thing on its own: one that can't be judged, or is of the wrong type, doesn't hide the others."""
+    for thing in things:
+        try:
+            yield from judge(thing)
+        except Unjudged as doubt:
+            yield Doubt(doubt.path, doubt.why, urn(thing))
+        except WrongType as wrong:
+            yield Finding(wrong.node, f"a {wrong.wanted}", urn(thing))
+
+
+def each_resource(resources: Iterable[Resource], judge: Callable[[Resource], Iterable[Outcome]]) -> Iterator[Outcome]:
+    """As `each`, for stack rules: outcomes without a URN of their own get the resource's."""
+    for resource in resources:
+        for outcome in each([resource], judge):
+            yield outcome if outcome.urn else _of(outcome, resource.urn)
+
+
+def _of(outcome: Outcome, urn: str) -> Outcome:
+    if isinstance(outcome, Finding):
+        return Finding(outcome.node, outcome.wanted, urn, outcome.fix)
+    return Doubt(outcome.path, outcome.why, urn)
+
+
+def missing(path: str) -> Node:
+    """A node for what a stack lacks."""
+    return Node(ABSENT, path)
+
+
+StackCheck = Callable[[Stack, Settings], Iterable[Outcome]]

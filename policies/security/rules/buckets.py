@@ -1,0 +1,279 @@
+"""Rules of object storage: who may read a bucket, how it is encrypted, and what keeps its content."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import Any
+
+from policies.documents import Statement, statements
+from policies.resources import Resource, Stack
+from policies.rules import Finding, Outcome, Settings, each, each_resource, missing, rule
+from policies.types import (
+    BUCKET,
+    BUCKET_ACL,
+    BUCKET_ENCRYPTION,
+    BUCKET_LOGGING,
+    BUCKET_POLICY,
+    BUCKET_PUBLIC_ACCESS,
+    BUCKET_VERSIONING,
+    KEY,
+    REPOSITORY_POLICY,
+)
+from policies.values import Node
+
+FLAGS = ("blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets")
+
+
+def _companions(stack: Stack, bucket: Resource, type_: str) -> list[Resource]:
+    return stack.companions(bucket, type_, "bucket", "bucket", "bucketName")
+
+
+@rule(
+    "buckets-block-public-access",
+    types=(BUCKET, BUCKET_PUBLIC_ACCESS),
+    scope="stack",
+    severity="critical",
+    ids=("S3.8", "CKV_AWS_53", "CKV_AWS_54", "CKV_AWS_55", "CKV_AWS_56", "CKV2_AWS_6"),
+    says="Every bucket blocks public access in all four ways.",
+    fix=f"add an aws.s3.BucketPublicAccessBlock with {', '.join(FLAGS)} true",
+)
+def buckets_block_public_access(stack: Stack, _: Settings) -> Iterator[Outcome]:
+    def judge(bucket: Resource) -> Iterator[Outcome]:
+        blocks = _companions(stack, bucket, BUCKET_PUBLIC_ACCESS)
+        if not blocks:
+            yield Finding(missing("public access block"), "a BucketPublicAccessBlock of this bucket")
+        for block in blocks:
+            yield from each([block.at(flag) for flag in FLAGS], _true, urn=lambda _, urn=block.urn: urn)
+
+    yield from each_resource(stack.of(BUCKET), judge)
+
+
+def _true(node: Node) -> Iterator[Outcome]:
+    if not node.boolean():
+        yield Finding(node, "true")
+
+
+@rule(
+    "buckets-no-public-acl",
+    types=(BUCKET, BUCKET_ACL),
+    severity="critical",
+    ids=("S3.2", "S3.3", "CKV_AWS_20", "CKV_AWS_57", "CKV_AWS_375"),
+    says="No access list opens a bucket.",
+    fix='drop the access list, or set it to "private"',
+)
+def buckets_no_public_acl(bucket: Resource, _: Settings) -> Iterator[Outcome]:
+    acl = bucket.at("acl")
+    if (acl.text() or "private") in ("public-read", "public-read-write", "authenticated-read"):
+        yield Finding(acl, '"private"')
+    for grants in (bucket.at("grants"), bucket.at("accessControlPolicy", "grants")):
+        yield from each(grants.elements(), _to_group)
+
+
+def _to_group(grant: Node) -> Iterator[Outcome]:
+    for uri in (grant.at("uri"), grant.at("grantee", "uri")):
+        if (uri.text() or "").endswith(("/AllUsers", "/AuthenticatedUsers")):
+            yield Finding(uri, "a grant to named accounts")
+
+
+@rule(
+    "bucket-policies-name-principals",
+    types=(BUCKET_POLICY, BUCKET, REPOSITORY_POLICY),
+    severity="critical",
+    ids=("S3.2", "S3.3", "S3.6", "CKV_AWS_70", "CKV_AWS_32"),
+    says="No policy of a bucket or registry allows everybody.",
+    fix="name the account or role in Principal, or add a Condition on aws:PrincipalOrgID, aws:SourceVpce or aws:SourceAccount",
+)
+def bucket_policies_name_principals(policy: Resource, _: Settings) -> Iterator[Outcome]:
+    def judge(statement: Statement) -> Iterator[Outcome]:
+        if statement.allows and not _bound(statement):
+            for anyone in statement.anyone():
+                yield Finding(anyone, "named principals in a statement that allows")
+
+    yield from each(statements(policy.at("policy")), judge)
+
+
+BINDING = (
+    "aws:principalorgid",
+    "aws:principalorgpaths",
+    "aws:principalaccount",
+    "aws:principalarn",
+    "aws:sourceaccount",
+    "aws:sourcearn",
+    "aws:sourcevpce",
+    "aws:sourcevpc",
+    "aws:sourceorgid",
+)
+
+
+def _bound(statement: Statement) -> bool:
+    """Whether a condition ties the statement to somebody: a positive comparison of who or where from, with no bare wildcard."""
+    for operator, values in statement.conditions.items():
+        positive = "Not" not in operator and not operator.endswith("IfExists") and operator != "Null"
+        for key, value in values.items():
+            if positive and key.lower() in BINDING and all((node.text() or "*").strip("*") for node in value.one_or_many()):
+                return True
+    return False
+
+
+@rule(
+    "buckets-require-tls",
+    types=(BUCKET, BUCKET_POLICY),
+    scope="stack",
+    severity="medium",
+    level="mandatory",
+    ids=("S3.5", "CKV_AWS_379"),
+    says="Every bucket refuses requests without TLS.",
+    fix='add a statement that denies s3:* to "*" on the bucket and its objects when aws:SecureTransport is "false"',
+)
+def buckets_require_tls(stack: Stack, _: Settings) -> Iterator[Outcome]:
+    def judge(bucket: Resource) -> Iterator[Outcome]:
+        policies = _companions(stack, bucket, BUCKET_POLICY)
+        documents = [policy.at("policy") for policy in policies] or [bucket.at("policy")]
+        if not any(_denies_plain(statement) for document in documents for statement in statements(document)):
+            yield Finding(missing("statement for TLS"), "a bucket policy that denies requests without TLS")
+
+    yield from each_resource(stack.of(BUCKET), judge)
+
+
+def _denies_plain(statement: Statement) -> bool:
+    if statement.node.at("Effect").text() != "Deny" or not any(statement.anyone()):
+        return False
+    covers = statement.allowing("s3:GetObject") is not None and statement.allowing("s3:PutObject") is not None
+    compared = statement.conditions.get("Bool", {})
+    values = {key.lower(): value for key, value in compared.items()}
+    transport = values.get("aws:securetransport")
+    return covers and transport is not None and any(str(node.value).lower() == "false" for node in transport.one_or_many())
+
+
+@rule(
+    "bucket-policies-lock-nobody-out",
+    types=(BUCKET_POLICY, BUCKET),
+    severity="high",
+    ids=("CKV_AWS_93",),
+    says="No policy denies everybody the right to repair it.",
+    fix="leave s3:PutBucketPolicy and s3:DeleteBucketPolicy out of the denied actions, or except the deploying roles by aws:PrincipalArn",
+)
+def bucket_policies_lock_nobody_out(policy: Resource, _: Settings) -> Iterator[Outcome]:
+    def judge(statement: Statement) -> Iterator[Outcome]:
+        if statement.allows or not any(statement.anyone()):
+            return
+        denied = statement.allowing("s3:PutBucketPolicy")
+        keys = {key.lower() for values in statement.conditions.values() for key in values}
+        # Conditions on the transport, or ones that except principals, leave the operator in.
+        if denied is not None and not keys & {
+            "aws:securetransport",
+            "aws:principalarn",
+            "aws:principalaccount",
+            "aws:viaawsservice",
+            "s3:tlsversion",
+        }:
+            yield Finding(denied, "actions without s3:PutBucketPolicy, or an exception for the roles that deploy")
+
+    yield from each(statements(policy.at("policy")), judge)
+
+
+@rule(
+    "buckets-encrypted-with-key",
+    types=(BUCKET, BUCKET_ENCRYPTION),
+    scope="stack",
+    severity="medium",
+    level="mandatory",
+    ids=("S3.17", "CKV_AWS_19", "CKV_AWS_145"),
+    says="Every bucket encrypts with a KMS key, and asks KMS once per bucket key.",
+    fix="add an aws.s3.BucketServerSideEncryptionConfiguration with sseAlgorithm aws:kms, a kmsMasterKeyId and bucketKeyEnabled",
+)
+def buckets_encrypted_with_key(stack: Stack, _: Settings) -> Iterator[Outcome]:
+    def judge(bucket: Resource) -> Iterator[Outcome]:
+        found = _companions(stack, bucket, BUCKET_ENCRYPTION)
+        if not found:
+            yield Finding(missing("encryption"), "a BucketServerSideEncryptionConfiguration with aws:kms")
+        for encryption in found:
+            rules = encryption.at("rules")
+            if not rules.elements():
+                yield Finding(rules, "a rule with aws:kms", encryption.urn)
+            yield from each(rules.elements(), lambda node, owner=encryption: _by_key(node, owner), urn=lambda _, urn=encryption.urn: urn)
+
+    yield from each_resource(stack.of(BUCKET), judge)
+
+
+def _by_key(applied: Node, encryption: Resource) -> Iterator[Outcome]:
+    default = applied.at("applyServerSideEncryptionByDefault")
+    algorithm = default.at("sseAlgorithm")
+    if not (algorithm.text() or "").startswith("aws:kms"):
+        yield Finding(algorithm, '"aws:kms"', encryption.urn)
+        return
+    key = default.at("kmsMasterKeyId")
+    if not encryption.holds("rules", KEY, node=key):
+        yield Finding(key, "a KMS key of the account", encryption.urn)
+    if not (once := applied.at("bucketKeyEnabled")).boolean():
+        yield Finding(once, "true: without it every object costs a KMS request", encryption.urn)
+
+
+@rule(
+    "buckets-versioned",
+    types=(BUCKET, BUCKET_VERSIONING),
+    scope="stack",
+    severity="medium",
+    level="mandatory",
+    ids=("S3.14", "CKV_AWS_21"),
+    says="Every bucket keeps earlier versions, so that a wrong delete can be undone.",
+    fix='add an aws.s3.BucketVersioning with status "Enabled"; what is rebuilt anyway may be listed under except_names',
+    parameters={"except_names": {"type": "array", "items": {"type": "string"}, "default": [], "description": "patterns of logical names"}},
+)
+def buckets_versioned(stack: Stack, settings: Settings) -> Iterator[Outcome]:
+    def judge(bucket: Resource) -> Iterator[Outcome]:
+        if any(fnmatchcase(bucket.name, pattern) for pattern in settings["except_names"]):
+            return
+        found = _companions(stack, bucket, BUCKET_VERSIONING)
+        if not found:
+            yield Finding(missing("versioning"), 'a BucketVersioning with status "Enabled"')
+        for versioning in found:
+            status = versioning.at("versioningConfiguration", "status")
+            if status.text() != "Enabled":
+                yield Finding(status, '"Enabled"', versioning.urn)
+
+    yield from each_resource(stack.of(BUCKET), judge)
+
+
+@rule(
+    "buckets-log-access",
+    types=(BUCKET, BUCKET_LOGGING),
+    scope="stack",
+    severity="low",
+    ids=("S3.9", "CKV_AWS_18"),
+    says="Every bucket writes access logs, except the one that receives them.",
+    fix="add an aws.s3.BucketLogging with a targetBucket; name patterns of the receiving buckets stand under except_names",
+    parameters={"except_names": {"type": "array", "items": {"type": "string"}, "default": ["*log*", "*trail*"]}},
+)
+def buckets_log_access(stack: Stack, settings: Settings) -> Iterator[Outcome]:
+    def judge(bucket: Resource) -> Iterator[Outcome]:
+        if any(fnmatchcase(bucket.name, pattern) for pattern in settings["except_names"]):
+            return
+        if not _companions(stack, bucket, BUCKET_LOGGING):
+            yield Finding(missing("access logging"), "a BucketLogging of this bucket")
+
+    yield from each_resource(stack.of(BUCKET), judge)
+
+
+def _keep(inputs: dict[str, Any]) -> bool:
+    if inputs.get("forceDestroy") is not True:
+        return False
+    inputs["forceDestroy"] = False
+    return True
+
+
+@rule(
+    "buckets-kept",
+    types=(BUCKET,),
+    severity="high",
+    says="A bucket with content can't be destroyed by a wrong command.",
+    fix="set forceDestroy to false and give the resource the option protect",
+    parameters={"protect": {"type": "boolean", "default": True, "description": "whether the resource option protect is asked for too"}},
+    remedy=_keep,
+)
+def buckets_kept(bucket: Resource, settings: Settings) -> Iterator[Outcome]:
+    if (force := bucket.at("forceDestroy")).boolean():
+        yield Finding(force, "false")
+    if settings["protect"] and not bucket.protect:
+        yield Finding(missing("option protect"), "true")

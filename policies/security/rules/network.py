@@ -1,0 +1,210 @@
+"""Rules of the network: what security groups let in and out, where traffic is recorded, what an isolated network must still reach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import Any
+
+from policies.resources import Resource, Stack, refers
+from policies.rules import Finding, Outcome, Settings, each, each_resource, missing, rule
+from policies.security.networks import Opening, openings
+from policies.security.rules.cluster import is_world
+from policies.types import (
+    DEFAULT_SECURITY_GROUP,
+    EGRESS_RULE,
+    FLOW_LOG,
+    INGRESS_RULE,
+    INTERNET_GATEWAY,
+    NAT_GATEWAY,
+    SECURITY_GROUP,
+    SECURITY_GROUP_RULE,
+    SUBNET,
+    VPC,
+    VPC_ENDPOINT,
+)
+from policies.values import Node
+
+RULES = (SECURITY_GROUP, SECURITY_GROUP_RULE, INGRESS_RULE)
+# Named in the message, because they tell a reader what the open door leads to.
+SERVICES = {
+    22: "SSH",
+    3389: "RDP",
+    2379: "etcd",
+    6379: "Redis and Ray",
+    8265: "the Ray dashboard",
+    10250: "the kubelet",
+    6443: "the API server",
+}
+
+
+@rule(
+    "network-no-world-ingress",
+    types=RULES,
+    severity="critical",
+    ids=("EC2.18", "EC2.19", "CKV_AWS_24", "CKV_AWS_25", "CKV_AWS_260", "CKV_AWS_277"),
+    says="No security group lets the whole world in.",
+    fix="name the peer: a security group, or the range it comes from",
+    parameters={
+        "ports": {"type": "array", "items": {"type": "integer"}, "default": [], "description": "ports that may be open to the world"}
+    },
+)
+def network_no_world_ingress(group: Resource, settings: Settings) -> Iterator[Outcome]:
+    if group.type == SECURITY_GROUP:
+        # Rules unknown as a whole are kept in resources of their own, or come from a computed list.
+        group.at("ingress").require_known()
+    yield from each(
+        [opening for opening in openings(group) if opening.direction == "ingress"], lambda opening: _closed(opening, settings["ports"])
+    )
+
+
+def _closed(opening: Opening, allowed: list[int]) -> Iterator[Outcome]:
+    def judge(range_: Node) -> Iterator[Outcome]:
+        if not is_world(range_.text() or ""):
+            return
+        first, last = opening.ports()
+        if first == last and first in allowed:
+            return
+        service = ", ".join(f"{port} ({name})" for port, name in SERVICES.items() if first <= port <= last)
+        reach = "every port" if (first, last) == (0, 65535) else f"port {first}" if first == last else f"ports {first}-{last}"
+        yield Finding(range_, f"a named peer; {reach} would be open{': ' + service if service else ''}")
+
+    yield from each(opening.ranges, judge)
+
+
+@rule(
+    "network-no-world-egress",
+    types=(SECURITY_GROUP, SECURITY_GROUP_RULE, EGRESS_RULE),
+    severity="low",
+    ids=("CKV_AWS_382",),
+    says="No security group lets everything out to everywhere.",
+    fix="allow the ports and peers that are needed, HTTPS to the endpoints first",
+)
+def network_no_world_egress(group: Resource, _: Settings) -> Iterator[Outcome]:
+    def judge(opening: Opening) -> Iterator[Outcome]:
+        for range_ in opening.ranges:
+            if is_world(range_.text() or "") and opening.all_traffic:
+                yield Finding(range_, "named ports and peers; all traffic may leave for everywhere")
+
+    yield from each([opening for opening in openings(group) if opening.direction == "egress"], judge)
+
+
+@rule(
+    "network-rules-described",
+    types=(SECURITY_GROUP, SECURITY_GROUP_RULE, INGRESS_RULE, EGRESS_RULE),
+    severity="low",
+    ids=("CKV_AWS_23",),
+    says="Every security group and rule says what it is for.",
+    fix="set description to the traffic it is for",
+)
+def network_rules_described(group: Resource, _: Settings) -> Iterator[Outcome]:
+    description = group.at("description")
+    if (description.text() or "").strip() in ("", "Managed by Pulumi", "Managed by Terraform"):
+        yield Finding(description, "a few words on what the traffic is")
+
+
+@rule(
+    "network-flow-logs",
+    types=(VPC, FLOW_LOG),
+    scope="stack",
+    severity="medium",
+    level="mandatory",
+    ids=("EC2.6", "CKV2_AWS_11"),
+    says="Every network records its flows.",
+    fix="add an aws.ec2.FlowLog of the VPC with trafficType ALL or REJECT",
+)
+def network_flow_logs(stack: Stack, _: Settings) -> Iterator[Outcome]:
+    def judge(vpc: Resource) -> Iterator[Outcome]:
+        if not stack.companions(vpc, FLOW_LOG, "vpcId"):
+            yield Finding(missing("flow log"), "an aws.ec2.FlowLog with this vpcId")
+
+    yield from each_resource(stack.of(VPC), judge)
+
+
+@rule(
+    "network-default-group-empty",
+    types=(VPC, DEFAULT_SECURITY_GROUP),
+    scope="stack",
+    severity="medium",
+    level="mandatory",
+    ids=("EC2.2", "CKV2_AWS_12"),
+    says="The default security group of every network lets nothing through.",
+    fix="add an aws.ec2.DefaultSecurityGroup of the VPC without ingress and egress",
+)
+def network_default_group_empty(stack: Stack, _: Settings) -> Iterator[Outcome]:
+    def judge(vpc: Resource) -> Iterator[Outcome]:
+        groups = stack.companions(vpc, DEFAULT_SECURITY_GROUP, "vpcId")
+        if not groups:
+            yield Finding(missing("default security group"), "an aws.ec2.DefaultSecurityGroup with this vpcId and no rules")
+        for group in groups:
+            for direction in ("ingress", "egress"):
+                if not (rules := group.at(direction)).unknown and rules.elements():
+                    yield Finding(rules, "no rules at all", group.urn)
+
+    yield from each_resource(stack.of(VPC), judge)
+
+
+def _no_mapping(inputs: dict[str, Any]) -> bool:
+    if inputs.get("mapPublicIpOnLaunch") in (None, False):
+        return False
+    inputs["mapPublicIpOnLaunch"] = False
+    return True
+
+
+@rule(
+    "subnets-assign-no-public-addresses",
+    types=(SUBNET,),
+    severity="high",
+    ids=("EC2.15", "CKV_AWS_130"),
+    says="No subnet gives its machines public addresses.",
+    fix="leave mapPublicIpOnLaunch out or set it to false; load balancers don't need it",
+    remedy=_no_mapping,
+)
+def subnets_assign_no_public_addresses(subnet: Resource, _: Settings) -> Iterator[Outcome]:
+    if (mapped := subnet.at("mapPublicIpOnLaunch")).boolean():
+        yield Finding(mapped, "false")
+
+
+@rule(
+    "one-group-owned-by-the-cluster",
+    types=(SECURITY_GROUP,),
+    severity="medium",
+    level="mandatory",
+    says="Only the group that EKS makes carries the cluster's ownership tag; a second one on an interface stops the load balancer controller.",
+    fix="drop the kubernetes.io/cluster/... tag from the group",
+)
+def one_group_owned_by_the_cluster(group: Resource, _: Settings) -> Iterator[Outcome]:
+    for key, value in group.at("tags").entries().items():
+        if key.startswith("kubernetes.io/cluster/"):
+            yield Finding(value, "no cluster tag on a group of one's own")
+
+
+ENDPOINTS = ["ec2", "ecr.api", "ecr.dkr", "s3", "sts", "logs", "eks", "eks-auth", "elasticloadbalancing", "autoscaling"]
+
+
+@rule(
+    "isolated-network-has-endpoints",
+    types=(VPC, VPC_ENDPOINT, NAT_GATEWAY, INTERNET_GATEWAY),
+    scope="stack",
+    severity="high",
+    says="A network without a way out has an endpoint for every service that nodes need to join and to pull images.",
+    fix="add the endpoint, or choose network egress nat",
+    parameters={"services": {"type": "array", "items": {"type": "string"}, "default": ENDPOINTS}},
+)
+def isolated_network_has_endpoints(stack: Stack, settings: Settings) -> Iterator[Outcome]:
+    gateways = list(stack.of(NAT_GATEWAY, INTERNET_GATEWAY, "aws:ec2/internetGatewayAttachment:*", "aws:ec2transitgateway/vpcAttachment:*"))
+    subnets = list(stack.of(SUBNET))
+
+    def judge(vpc: Resource) -> Iterator[Outcome]:
+        mine = [subnet for subnet in subnets if refers(subnet, "vpcId", vpc)]
+        if not mine or any(
+            refers(gateway, "vpcId", vpc) or any(refers(gateway, "subnetId", subnet) for subnet in mine) for gateway in gateways
+        ):
+            return
+        endpoints = stack.companions(vpc, VPC_ENDPOINT, "vpcId")
+        names = [name for endpoint in endpoints if (name := endpoint.at("serviceName").text()) is not None]
+        for service in settings["services"]:
+            if not any(fnmatchcase(name, f"com.amazonaws.*.{service}") for name in names):
+                yield Finding(missing(f"endpoint {service}"), f"an endpoint for {service}, as this network has no way out")
+
+    yield from each_resource(stack.of(VPC), judge)

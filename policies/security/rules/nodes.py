@@ -1,0 +1,306 @@
+"""Rules of machines: node groups, launch templates, and instances that somebody adds beside them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import gzip
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from policies.pools import is_training
+from policies.resources import Resource, Stack
+from policies.rules import Finding, Outcome, Settings, each, each_resource, missing, rule
+from policies.security.networks import opens_itself, public_subnets, rules_of_group
+from policies.types import (
+    INSTANCE,
+    LAUNCH_CONFIGURATION,
+    LAUNCH_TEMPLATE,
+    NODE_GROUP,
+    SECURITY_GROUP,
+    SPOT_REQUEST,
+    SUBNET,
+)
+from policies.values import Node
+
+MACHINES = (LAUNCH_TEMPLATE, INSTANCE, SPOT_REQUEST, LAUNCH_CONFIGURATION)
+
+
+@rule(
+    "nodes-no-open-ssh",
+    types=(NODE_GROUP,),
+    severity="high",
+    ids=("CKV_AWS_100",),
+    says="Remote access to nodes is limited to named security groups.",
+    fix="drop remoteAccess (Session Manager needs no key), or set remoteAccess.sourceSecurityGroupIds",
+)
+def nodes_no_open_ssh(group: Resource, _: Settings) -> Iterator[Outcome]:
+    key = group.at("remoteAccess", "ec2SshKey")
+    sources = group.at("remoteAccess", "sourceSecurityGroupIds")
+    # With a key and no groups EKS opens port 22 to the world.
+    if (key.unknown or key.text()) and not sources.elements():
+        yield Finding(sources, "the groups that may use the key")
+
+
+@rule(
+    "nodes-in-private-subnets",
+    types=(NODE_GROUP, INSTANCE, SUBNET),
+    scope="stack",
+    severity="high",
+    ids=("CIS-EKS 5.4.3",),
+    says="Nodes live in subnets without a route from the internet.",
+    fix="give the pool the network's node or compute subnets",
+)
+def nodes_in_private_subnets(stack: Stack, _: Settings) -> Iterator[Outcome]:
+    public = public_subnets(stack)
+    known = {name for subnet in public for name in (subnet.at("id").value, subnet.urn) if isinstance(name, str)}
+
+    def judge(machine: Resource) -> Iterator[Outcome]:
+        key = "subnetIds" if machine.type == NODE_GROUP else "subnetId"
+        node = machine.at(key)
+        wired = set(machine.targets(key, SUBNET))
+        named = {element.value for element in node.one_or_many() if isinstance(element.value, str)} if not node.opaque else set()
+        if found := (wired | named) & known:
+            place = sorted(found)[0].rpartition("::")[2]
+            yield Finding(node, f"private subnets; {place} assigns public addresses or routes to an internet gateway")
+        elif not wired:
+            node.require_known()
+            yield from each(node.one_or_many(), _known)
+
+    yield from each_resource(stack.of(NODE_GROUP, INSTANCE), judge)
+
+
+def _known(node: Node) -> Iterator[Outcome]:
+    node.require_known()
+    yield from ()
+
+
+@rule(
+    "training-pools-never-forced",
+    types=(NODE_GROUP,),
+    severity="high",
+    says="An update of a training pool waits for its pods.",
+    fix="set forceUpdateVersion to false and drain the pool through its queue first",
+)
+def training_pools_never_forced(group: Resource, _: Settings) -> Iterator[Outcome]:
+    forced = group.at("forceUpdateVersion")
+    if forced.boolean() and is_training(group):
+        yield Finding(forced, "false on a training pool: forcing ends jobs that a disruption budget protects")
+
+
+def _require_tokens(inputs: dict[str, Any]) -> bool:
+    options = inputs.setdefault("metadataOptions", {})
+    if not isinstance(options, dict) or options.get("httpTokens") == "required":
+        return False
+    options["httpTokens"] = "required"
+    return True
+
+
+@rule(
+    "machines-require-metadata-tokens",
+    types=MACHINES,
+    severity="high",
+    ids=("EC2.170", "EC2.8", "CKV_AWS_79"),
+    says="The metadata service answers only requests with a token.",
+    fix='set metadataOptions.httpTokens to "required"',
+    remedy=_require_tokens,
+)
+def machines_require_metadata_tokens(machine: Resource, _: Settings) -> Iterator[Outcome]:
+    options = machine.at("metadataOptions")
+    if options.at("httpEndpoint").text() == "disabled":
+        return
+    if (tokens := options.at("httpTokens")).text() != "required":
+        yield Finding(tokens, '"required"')
+
+
+def _one_hop(inputs: dict[str, Any]) -> bool:
+    options = inputs.setdefault("metadataOptions", {})
+    if not isinstance(options, dict) or options.get("httpPutResponseHopLimit") == 1:
+        return False
+    options["httpPutResponseHopLimit"] = 1
+    return True
+
+
+@rule(
+    "machines-metadata-one-hop",
+    types=MACHINES,
+    severity="medium",
+    level="mandatory",
+    ids=("CT.EC2.PR.2", "CKV_AWS_341"),
+    says="Pods can't reach the node's credentials through the metadata service.",
+    fix="set metadataOptions.httpPutResponseHopLimit to 1 and give pods their own identity",
+    remedy=_one_hop,
+)
+def machines_metadata_one_hop(machine: Resource, _: Settings) -> Iterator[Outcome]:
+    options = machine.at("metadataOptions")
+    if options.at("httpEndpoint").text() == "disabled":
+        return
+    limit = options.at("httpPutResponseHopLimit")
+    hops = limit.number()
+    if hops is None or hops > 1:
+        # Left out, the image's setting holds, and EKS images ask for 2.
+        yield Finding(limit, "1")
+
+
+def volumes(machine: Resource) -> list[Node]:
+    """The EBS volumes that a machine or template declares."""
+    if machine.type == LAUNCH_TEMPLATE:
+        mappings = machine.at("blockDeviceMappings").elements()
+        return [mapping.at("ebs") for mapping in mappings if not mapping.at("ebs").absent]
+    root = machine.at("rootBlockDevice")
+    return [*([] if root.absent else [root]), *machine.at("ebsBlockDevices").elements()]
+
+
+def _encrypt_mappings(inputs: dict[str, Any]) -> bool:
+    changed = False
+    for mapping in inputs.get("blockDeviceMappings") or []:
+        volume = mapping.get("ebs") if isinstance(mapping, dict) else None
+        if isinstance(volume, dict) and volume.get("encrypted") != "true":
+            volume["encrypted"] = "true"
+            changed = True
+    return changed
+
+
+@rule(
+    "template-volumes-encrypted",
+    types=(LAUNCH_TEMPLATE,),
+    severity="high",
+    ids=("EC2.181",),
+    says="Every volume of a launch template is encrypted.",
+    fix='set ebs.encrypted to "true" in each of blockDeviceMappings',
+    remedy=_encrypt_mappings,
+)
+def template_volumes_encrypted(template: Resource, _: Settings) -> Iterator[Outcome]:
+    declared = volumes(template)
+    if not declared:
+        yield Finding(template.at("blockDeviceMappings"), "the root volume, declared as encrypted")
+    yield from each(declared, _encrypted)
+
+
+def _encrypted(volume: Node) -> Iterator[Outcome]:
+    encrypted = volume.at("encrypted")
+    if not encrypted.boolean():
+        yield Finding(encrypted, "true")
+
+
+@rule(
+    "instance-volumes-encrypted",
+    types=(INSTANCE, SPOT_REQUEST, LAUNCH_CONFIGURATION),
+    severity="high",
+    ids=("CKV_AWS_8",),
+    says="Every volume of an instance is encrypted.",
+    fix="set encrypted to true on rootBlockDevice and in each of ebsBlockDevices",
+)
+def instance_volumes_encrypted(machine: Resource, _: Settings) -> Iterator[Outcome]:
+    if (root := machine.at("rootBlockDevice")).absent:
+        yield Finding(root, "a root volume declared as encrypted")
+    yield from each(volumes(machine), _encrypted)
+
+
+def _no_public_address(inputs: dict[str, Any]) -> bool:
+    changed = False
+    for interface in inputs.get("networkInterfaces") or []:
+        if isinstance(interface, dict) and interface.get("associatePublicIpAddress") not in (None, "", "false"):
+            interface["associatePublicIpAddress"] = "false"
+            changed = True
+    return changed
+
+
+@rule(
+    "machines-no-public-address",
+    types=MACHINES,
+    severity="high",
+    ids=("EC2.25", "EC2.9", "CKV_AWS_88"),
+    says="Machines have no public address; one with several network cards could not even start with it.",
+    fix="leave associatePublicIpAddress out or set it to false on every interface",
+    remedy=_no_public_address,
+)
+def machines_no_public_address(machine: Resource, _: Settings) -> Iterator[Outcome]:
+    def judge(holder: Node) -> Iterator[Outcome]:
+        if (wish := holder.at("associatePublicIpAddress")).boolean():
+            yield Finding(wish, "false")
+
+    yield from each([machine.node], judge)
+    if machine.type == LAUNCH_TEMPLATE:
+        yield from each(machine.at("networkInterfaces").elements(), judge)
+
+
+SECRET_PATTERNS = {
+    "an AWS access key": re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
+    "an AWS secret key": re.compile(r"(?i)aws.{0,20}secret.{0,20}[=:\s]\s*['\"]?[0-9a-zA-Z/+]{40}\b"),
+    "a private key": re.compile(r"-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----"),
+    "a token": re.compile(
+        r"\b(?:hf_[A-Za-z0-9]{30,}|ghp_[A-Za-z0-9]{36}|github_pat_\w{50,}|xox[abp]-[\w-]{20,}|sk-[A-Za-z0-9_-]{32,}|nvapi-[\w-]{40,})"
+    ),
+    "a password": re.compile(r"(?i)\b(?:password|passwd|secret|api[_-]?key|token)\s*[=:]\s*['\"]?(?![$<{'\"\s])[^\s'\"]{8,}"),
+}
+
+
+@rule(
+    "machines-no-secrets-in-user-data",
+    types=MACHINES,
+    severity="critical",
+    ids=("CKV_AWS_46",),
+    says="User data, which every pod on a node may read, holds no credentials.",
+    fix="fetch the value at run time through the node's or the pod's role",
+)
+def machines_no_secrets_in_user_data(machine: Resource, _: Settings) -> Iterator[Outcome]:
+    for key in ("userData", "userDataBase64"):
+        node = machine.at(key)
+        text = decoded(node.text() or "")
+        for kind, pattern in SECRET_PATTERNS.items():
+            if pattern.search(text):
+                yield Finding(Node(node.value, node.path, True), f"no credentials, but it holds {kind}")
+
+
+def decoded(text: str) -> str:
+    """User data as it is read on the machine: base64 and gzip taken off."""
+    try:
+        raw = base64.b64decode("".join(text.split()), validate=True)
+    except (binascii.Error, ValueError):
+        return text
+    if raw[:2] == b"\x1f\x8b":
+        try:
+            raw = gzip.decompress(raw)
+        except (OSError, EOFError):
+            return text
+    return raw.decode("utf-8", "replace")
+
+
+@rule(
+    "efa-groups-open-to-themselves",
+    types=(LAUNCH_TEMPLATE, SECURITY_GROUP),
+    scope="stack",
+    severity="high",
+    says="The security group of EFA interfaces allows all traffic from itself and, as an own rule, to itself.",
+    fix="add two rules of protocol -1 with the group itself as the peer, one in each direction; 0.0.0.0/0 does not cover EFA",
+)
+def efa_groups_open_to_themselves(stack: Stack, _: Settings) -> Iterator[Outcome]:
+    def judge(template: Resource) -> Iterator[Outcome]:
+        interfaces = [
+            node for node in template.at("networkInterfaces").elements() if (node.at("interfaceType").text() or "").startswith("efa")
+        ]
+        if not interfaces:
+            return
+        groups = _groups_of(stack, template, interfaces)
+        found = {group.urn: opens_itself(rules_of_group(stack, group)) for group in groups}
+        for direction in ("ingress", "egress"):
+            if groups and not any(direction in opened for opened in found.values()):
+                names = ", ".join(sorted(group.name for group in groups))
+                yield Finding(
+                    missing(f"{direction} from itself" if direction == "ingress" else "egress to itself"),
+                    f"an all-traffic rule on one of {names}",
+                )
+
+    yield from each_resource(stack.of(LAUNCH_TEMPLATE), judge)
+
+
+def _groups_of(stack: Stack, template: Resource, interfaces: list[Node]) -> list[Resource]:
+    """The stack's groups on a template's EFA interfaces; a group from outside can't be judged here."""
+    wired = set(template.targets("networkInterfaces", SECURITY_GROUP)) | set(template.targets("vpcSecurityGroupIds", SECURITY_GROUP))
+    named = {node.value for interface in interfaces for node in interface.at("securityGroups").one_or_many() if isinstance(node.value, str)}
+    groups = [group for group in stack.of(SECURITY_GROUP) if group.urn in wired or group.at("id").value in named or group.name in named]
+    if not groups:
+        interfaces[0].at("securityGroups").at(0).require_known()
+    return groups

@@ -1,0 +1,323 @@
+"""Rules of pods, wherever their template stands: in a pod, a Deployment, a JobSet, a PyTorchJob or any other custom resource."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
+
+from policies.resources import Resource
+from policies.rules import Doubt, Finding, Outcome, Settings, each, rule
+from policies.types import WORKLOADS
+from policies.values import Node
+
+ACCELERATORS = ("nvidia.com/", "aws.amazon.com/neuron", "habana.ai/", "amd.com/gpu")
+
+
+def _pods(resource: Resource, judge: Callable[[Node], Iterator[Outcome]]) -> Iterator[Outcome]:
+    """Judges each pod spec; a workload whose pods can't be seen is a doubt, never a pass."""
+    yield from (Doubt(path, "hides the pods of this workload") for path in resource.hidden_pods)
+    yield from each(resource.pods, judge)
+
+
+def _containers(resource: Resource, judge: Callable[[Node, Node], Iterator[Outcome]]) -> Iterator[Outcome]:
+    """Judges each container together with its pod."""
+
+    def judge_all(pod: Node) -> Iterator[Outcome]:
+        for key in ("initContainers", "containers", "ephemeralContainers"):
+            yield from each([pod.at(key)], lambda many: each(many.elements(), lambda container: judge(container, pod)))
+        if (main := pod.at("containers")).value in ([], ()):
+            yield Doubt(main.path, "is empty, so there is nothing to judge")
+
+    yield from _pods(resource, judge_all)
+
+
+@rule(
+    "pods-not-privileged",
+    types=(WORKLOADS,),
+    severity="critical",
+    ids=("PSS baseline", "CIS-EKS 4.2.1", "CKV_K8S_16"),
+    says="No container is privileged.",
+    fix="drop securityContext.privileged; add the single capability that is needed",
+)
+def pods_not_privileged(resource: Resource, _: Settings) -> Iterator[Outcome]:
+    def judge(container: Node, _: Node) -> Iterator[Outcome]:
+        if (privileged := container.at("securityContext", "privileged")).boolean():
+            yield Finding(privileged, "false")
+
+    yield from _containers(resource, judge)
+
+
+@rule(
+    "pods-share-nothing-with-the-host",
+    types=(WORKLOADS,),
+    severity="high",
+    ids=("PSS baseline", "CIS-EKS 4.2.2", "CIS-EKS 4.2.3", "CIS-EKS 4.2.4", "CKV_K8S_17", "CKV_K8S_18", "CKV_K8S_19", "CKV_K8S_26"),
+    says="Pods use none of the node's namespaces and ports.",
+    fix="drop hostNetwork, hostPID, hostIPC and hostPort; a Service reaches pods without them",
+)
+def pods_share_nothing_with_the_host(resource: Resource, _: Settings) -> Iterator[Outcome]:
+    def shared(node: Node) -> Iterator[Outcome]:
+        if node.boolean():
+            yield Finding(node, "false")
+
+    def port(container: Node, _: Node) -> Iterator[Outcome]:
+        for declared in container.at("ports").elements():
+            if (host := declared.at("hostPort")).number():
+                yield Finding(host, "no host port")
+
+    yield from _pods(resource, lambda pod: each([pod.at(key) for key in ("hostNetwork", "hostPID", "hostIPC")], shared))
+    yield from _containers(resource, port)
+
+
+def _host_paths(resource: Resource, judge: Callable[[Node], Iterator[Outcome]]) -> Iterator[Outcome]:
+    for pod in resource.pods:
+        yield from each([pod], lambda pod: each([volume.at("hostPath") for volume in pod.at("volumes").elements()], judge))
+
+
+def _is_fabric_device(path: str) -> bool:
+    return path.rstrip("/").startswith(("/dev/infiniband", "/dev/efa", "/sys/class/infiniband"))
+
+
+@rule(
+    "pods-no-host-paths",
+    types=(WORKLOADS,),
+    severity="high",
+    ids=("PSS baseline", "CKV_K8S_27", "CKV_K8S_28"),
+    says="No pod mounts a folder of the node.",
+    fix="use a claim, or an emptyDir (of medium Memory for /dev/shm)",
+)
+def pods_no_host_paths(resource: Resource, _: Settings) -> Iterator[Outcome]:
+    def judge(host: Node) -> Iterator[Outcome]:
+        if host.absent:
+            return
+        path = host.at("path")
+        if not _is_fabric_device(path.text() or ""):
+            yield Finding(path, "no path of the node")
+
+    yield from _host_paths(resource, judge)
+
+
+@rule(
+    "pods-no-fabric-devices-by-path",
+    types=(WORKLOADS,),
+    severity="critical",
+    says="Fabric devices come from the device plugin, never by a path: a mount shows a pod the devices of all others.",
+    fix="request vpc.amazonaws.com/efa (or rdma/...) under resources.limits and drop the volume",
+)
+def pods_no_fabric_devices_by_path(resource: Resource, _: Settings) -> Iterator[Outcome]:
+    def judge(host: Node) -> Iterator[Outcome]:
+        path = host.at("path")
+        if _is_fabric_device(path.text() or ""):
+            yield Finding(path, "devices from the plugin")
+
+    yield from _host_paths(resource, judge)
+
+
+def _setting(container: Node, pod: Node, *keys: str) -> Node:
+    """A security setting of a container, or the pod's where the container says nothing."""
+    own = container.at("securityContext", *keys)
+    return pod.at("securityContext", *keys) if own.absent else own
+
+
+@rule(
+    "pods-no-privilege-escalation",
+    types=(WORKLOADS,),
+    severity="medium",
+    ids=("PSS restricted", "CIS-EKS 4.2.5", "CKV_K8S_20"),
+    says="No process may gain more rights than its parent.",
+    fix="set securityContext.allowPrivilegeEscalation to false",
+)
+def pods_no_privilege_escalation(resource: Resource, _: Settings) -> Iterator[Outcome]:
+    def judge(container: Node, _: Node) -> Iterator[Outcome]:
+        if (allowed := container.at("securityContext", "allowPrivilegeEscalation")).boolean() is not False:
+            yield Finding(allowed, "false")
+
+    yield from _containers(resource, judge)
+
+
+@rule(
+    "pods-run-as-non-root",
+    types=(WORKLOADS,),
+    severity="medium",
+    ids=("PSS restricted", "CKV_K8S_23"),
+    says="Containers run as a user that isn't root.",
+    fix="set securityContext.runAsNonRoot to true, with a runAsUser above 0",
+)
+def pods_run_as_non_root(resource: Resource, _: Settings) -> Iterator[Outcome]:
+    def judge(container: Node, pod: Node) -> Iterator[Outcome]:
+        user, non_root = _setting(container, pod, "runAsUser"), _setting(container, pod, "runAsNonRoot")
+        if user.number() == 0:
+            yield Finding(user, "a user above 0")
+        elif not user.number() and not non_root.boolean():
+            yield Finding(non_root, "true")
+
+    yield from _containers(resource, judge)
+
+
+@rule(
+    "pods-filter-system-calls",
+    types=(WORKLOADS,),
+    severity="medium",
+    ids=("PSS restricted", "CKV_K8S_31"),
+    says="The runtime's filter of system calls is on.",
+    fix="set securityContext.seccompProfile.type to RuntimeDefault",
+)
+def pods_filter_system_calls(resource: Resource, _: Settings) -> Iterator[Outcome]:
+    def judge(container: Node, pod: Node) -> Iterator[Outcome]:
+        profile = _setting(container, pod, "seccompProfile", "type")
+        if profile.text() not in ("RuntimeDefault", "Localhost"):
+            yield Finding(profile, '"RuntimeDefault"')
+
+    yield from _containers(resource, judge)
+
+
+@rule(
+    "pods-drop-capabilities",
+    types=(WORKLOADS,),
+    severity="medium",
+    ids=("PSS restricted", "CKV_K8S_37"),
+    says="Containers give up every capability that they don't name.",
+    fix="set securityContext.capabilities.drop to [ALL]",
+)
+def pods_drop_capabilities(resource: Resource, _: Settings) -> Iterator[Outcome]:
+    def judge(container: Node, _: Node) -> Iterator[Outcome]:
+        dropped = container.at("securityContext", "capabilities", "drop")
+        if "ALL" not in {name.upper() for name in dropped.texts()}:
+            yield Finding(dropped, '"ALL" among them')
+
+    yield from _containers(resource, judge)
+
+
+@rule(
+    "pods-add-no-capabilities",
+    types=(WORKLOADS,),
+    severity="medium",
+    level="mandatory",
+    ids=("PSS baseline", "CKV_K8S_25", "CKV_K8S_39"),
+    says="Containers add no capability beyond the allowed ones.",
+    fix="drop the capability; for pinned memory raise the node's memlock limit instead of IPC_LOCK",
+    parameters={"allowed": {"type": "array", "items": {"type": "string"}, "default": ["NET_BIND_SERVICE"]}},
+)
+def pods_add_no_capabilities(resource: Resource, settings: Settings) -> Iterator[Outcome]:
+    def judge(container: Node, _: Node) -> Iterator[Outcome]:
+        for added in container.at("securityContext", "capabilities", "add").elements():
+            if (added.text() or "").removeprefix("CAP_") not in settings["allowed"]:
+                yield Finding(added, f"one of {', '.join(settings['allowed']) or 'none'}")
+
+    yield from _containers(resource, judge)
+
+
+@rule(
+    "pods-state-their-needs",
+    types=(WORKLOADS,),
+    severity="medium",
+    ids=("CKV_K8S_10", "CKV_K8S_11", "CKV_K8S_12", "CKV_K8S_13"),
+    says="Containers limit their memory, request processor time, and hold as many cards as they request.",
+    fix="set resources.limits.memory and resources.requests.cpu, and the same number of cards in both",
+)
+def pods_state_their_needs(resource: Resource, _: Settings) -> Iterator[Outcome]:
+    def judge(container: Node, _: Node) -> Iterator[Outcome]:
+        resources = container.at("resources")
+        limits, requests = resources.at("limits"), resources.at("requests")
+        for node in (limits.at("memory"), requests.at("cpu")):
+            node.require_known()
+            # A limit stands for the request that is left out.
+            if node.value in ("", None) or (node.absent and (node.path.endswith("memory") or limits.at("cpu").absent)):
+                yield Finding(node, "an amount")
+        for name, asked in requests.entries().items():
+            if name.startswith(ACCELERATORS) and str(asked.value) != str(limits.at(name).value):
+                yield Finding(limits.at(name), f"the {asked.value} that are requested")
+
+    yield from _containers(resource, judge)
+
+
+@rule(
+    "pods-have-an-identity",
+    types=(WORKLOADS,),
+    severity="medium",
+    ids=("CIS-EKS 4.1.5", "CIS-EKS 4.1.6", "CKV_K8S_38", "CKV_K8S_41"),
+    says="A pod that may call the API server does so with an account of its own.",
+    fix="set automountServiceAccountToken to false, or serviceAccountName to an account made for it",
+)
+def pods_have_an_identity(resource: Resource, _: Settings) -> Iterator[Outcome]:
+    def judge(pod: Node) -> Iterator[Outcome]:
+        account, mounted = pod.at("serviceAccountName"), pod.at("automountServiceAccountToken")
+        if mounted.boolean() is False:
+            return
+        if not account.unknown and (account.text() or "default") == "default":
+            yield Finding(mounted, "false, as the pod uses the namespace's default account")
+
+    yield from _pods(resource, judge)
+
+
+@rule(
+    "pods-in-own-namespaces",
+    types=(WORKLOADS,),
+    severity="medium",
+    ids=("CIS-EKS 4.5.2", "CKV_K8S_21"),
+    says="Pods live in namespaces made for them.",
+    fix="set metadata.namespace",
+)
+def pods_in_own_namespaces(resource: Resource, _: Settings) -> Iterator[Outcome]:
+    if not resource.pods:
+        return
+    namespace = resource.at("metadata", "namespace")
+    if not namespace.unknown and (namespace.text() or "default") == "default":
+        yield Finding(namespace, 'a namespace that isn\'t "default"')
+
+
+REGISTRIES = [
+    "*.dkr.ecr.*.amazonaws.com/*",
+    "*.dkr.ecr.*.amazonaws.com.cn/*",
+    "public.ecr.aws/*",
+    "registry.k8s.io/*",
+    "nvcr.io/*",
+    "quay.io/*",
+    "ghcr.io/*",
+]
+
+
+@rule(
+    "pods-run-pinned-images",
+    types=(WORKLOADS,),
+    severity="medium",
+    level="mandatory",
+    ids=("CIS-EKS 5.1.4", "CKV_K8S_14", "CKV_K8S_43"),
+    says="Images come from an approved registry, by digest or a fixed tag.",
+    fix="name the image by its digest, or a tag that says a version, from the account's own registry",
+    parameters={"registries": {"type": "array", "items": {"type": "string"}, "default": REGISTRIES}},
+)
+def pods_run_pinned_images(resource: Resource, settings: Settings) -> Iterator[Outcome]:
+    def judge(container: Node, _: Node) -> Iterator[Outcome]:
+        image = container.at("image")
+        text = image.text()
+        if not text:
+            yield Finding(image, "an image")
+            return
+        name, _, digest = text.partition("@")
+        tag = name.rpartition("/")[2].partition(":")[2]
+        if not digest.startswith("sha256:") and tag in ("", "latest", "stable", "main", "master", "nightly", "edge"):
+            yield Finding(image, "a digest or a tag that says a version")
+        if not any(fnmatchcase(text, pattern) for pattern in settings["registries"]):
+            yield Finding(image, f"a registry of {', '.join(settings['registries'])}")
+
+    yield from _containers(resource, judge)
+
+
+@rule(
+    "pods-read-secrets-from-files",
+    types=(WORKLOADS,),
+    severity="low",
+    ids=("CIS-EKS 4.4.1", "CKV_K8S_35"),
+    says="Secrets are mounted as files; the environment is inherited and logged.",
+    fix="mount the secret as a volume and read the file",
+)
+def pods_read_secrets_from_files(resource: Resource, _: Settings) -> Iterator[Outcome]:
+    def judge(container: Node, _: Node) -> Iterator[Outcome]:
+        references = [entry.at("valueFrom", "secretKeyRef", "name") for entry in container.at("env").elements()]
+        references += [entry.at("secretRef", "name") for entry in container.at("envFrom").elements()]
+        for reference in references:
+            if not reference.absent:
+                yield Finding(reference, "a volume with that secret")
+
+    yield from _containers(resource, judge)
