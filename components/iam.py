@@ -16,14 +16,14 @@ Conditions = Mapping[str, Mapping[str, "pulumi.Input[str] | Sequence[pulumi.Inpu
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """One statement; `principals` maps a kind (`Service`, `AWS`) to its members, `("*",)` under `AWS` being everyone the conditions leave."""
+    """One statement; `principals` maps a kind (`Service`, `AWS`) to members, `("*",)` under `AWS` being all whom the conditions leave."""
 
     sid: str
     actions: Sequence[str]
     resources: Sequence[pulumi.Input[str]] = ("*",)
     effect: Literal["Allow", "Deny"] = "Allow"
     principals: Mapping[str, Sequence[pulumi.Input[str]]] | None = None
-    conditions: Conditions = field(default_factory=lambda: {})
+    conditions: Conditions = field(default_factory=dict[str, Any])
 
     def plain(self) -> dict[str, Any]:
         out: dict[str, Any] = {"Sid": self.sid, "Effect": self.effect, "Action": list(self.actions)}
@@ -33,7 +33,7 @@ class Statement:
             out["Resource"] = list(self.resources)
         if self.conditions:
             out["Condition"] = {
-                operator: {key: value if isinstance(value, str | pulumi.Output) else list(value) for key, value in keys.items()}
+                operator: {key: list(value) if isinstance(value, list | tuple) else value for key, value in keys.items()}
                 for operator, keys in self.conditions.items()
             }
         return out

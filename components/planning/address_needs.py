@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from math import ceil
 
 from components.catalog import Catalog, InstanceType
+from components.fabrics.efa import addressed_interfaces
 from components.spec.pools import PoolSpec
 from components.spec.stack import StackSpec
 from components.spec.storage import LustreSpec
 
 PREFIX = 16  # addresses of a /28, which the VPC CNI asks for at once under prefix delegation
-PREFIXES = 2  # one in use and one warm (WARM_PREFIX_TARGET=1): a node of one worker and its daemons runs fewer than 16 pods with own addresses
+PREFIXES = (
+    2  # one in use and one warm (WARM_PREFIX_TARGET=1): a node of one worker and its daemons runs fewer than 16 pods with own addresses
+)
 SYSTEM_PREFIXES = 8  # 110 pods, what the kubelet takes on a node of this size, in 7 prefixes and one warm
 LUSTRE_GIB_PER_SERVER = 1200  # the smallest storage target: an upper bound on the servers, which each have one interface
 CONTROL_PLANE = 16  # free addresses a subnet that EKS recommends for its control-plane interfaces during an upgrade
@@ -52,11 +55,8 @@ def nodes(label: str, count: int, interfaces: int = 1, prefixes: int = PREFIXES)
     return Part(addresses=addresses, reckoning=f"{label}: {count:,} nodes x ({interfaces} + {prefixes} x {PREFIX}) = {addresses:,}")
 
 
-def addressed_interfaces(instance: InstanceType, pool: PoolSpec) -> int:
-    """Interfaces that take an address: the primary alone, or in the classic `efa` layout every EFA interface (and a primary without EFA)."""
-    if pool.fabric != "efa" or pool.efa_layout != "efa":
-        return 1
-    return instance.network.max_efa + (0 if instance.network.card0_efa else 1)
+def _addressed(instance: InstanceType, pool: PoolSpec) -> int:
+    return addressed_interfaces(instance, pool.efa_layout) if pool.fabric == "efa" and instance.efa else 1
 
 
 def accelerated(pool: PoolSpec, cat: Catalog) -> bool:
@@ -69,7 +69,7 @@ def compute_needs(stack: StackSpec, cat: Catalog) -> tuple[Need, ...]:
     parts: dict[str, list[Part]] = defaultdict(list)
     for pool in sorted(stack.pools, key=lambda each: each.name):
         if pool.zone and accelerated(pool, cat):
-            interfaces = max(addressed_interfaces(cat.instances[name], pool) for name in pool.types if name in cat.instances)
+            interfaces = max(_addressed(cat.instances[name], pool) for name in pool.types if name in cat.instances)
             parts[pool.zone].append(nodes(pool.name, pool.max_nodes, interfaces))
     for system in sorted(stack.storage.lustre, key=lambda each: each.name):
         parts[system.zone].append(_lustre(system, stack.storage.datasets.size_gib))

@@ -1,0 +1,205 @@
+"""The network: one VPC holding the management and the compute network, with their routes, groups, endpoints and flow logs.
+
+Hides how the two are kept apart: by route tables (the compute network has no way out) and by security groups (see `network_rules`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pulumi
+import pulumi_aws as aws
+
+from components import network_endpoints, network_flow_logs
+from components.network_rules import Groups
+from components.planning import addresses
+from components.planning.address_needs import Need
+from components.planning.addresses import Kind, Subnet
+from components.planning.endpoints import Endpoint, of_network
+from components.spec.network import NetworkSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkArgs:
+    """`compute` says which zones hold accelerator nodes and file systems, and how many addresses they take there.
+
+    `endpoints` defaults to what any cluster needs; `remote_cidrs` are on-premises ranges whose machines use the endpoints too.
+    """
+
+    spec: NetworkSpec
+    region: str
+    compute: tuple[Need, ...] = ()
+    endpoints: tuple[Endpoint, ...] | None = None
+    remote_cidrs: tuple[str, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+class Network(pulumi.ComponentResource):
+    """Attributes: `vpc_id`, `account_id`, the four group ids, `plan` (the address plan), `ready` (what nodes wait for)."""
+
+    vpc_id: pulumi.Output[str]
+    account_id: pulumi.Output[str]
+    management_security_group_id: pulumi.Output[str]
+    compute_security_group_id: pulumi.Output[str]
+    efa_security_group_id: pulumi.Output[str]
+    endpoint_security_group_id: pulumi.Output[str]
+    ready: list[pulumi.Resource]
+
+    def __init__(self, name: str, args: NetworkArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("trainshed:network:Network", name, args.spec.model_dump(mode="json"), opts)
+        self._name, self._args = name, args
+        self._children = pulumi.ResourceOptions(parent=self)
+        self.plan = addresses.plan(args.spec, args.compute)
+        spec = args.spec
+
+        self._vpc = vpc = aws.ec2.Vpc(
+            f"{name}-vpc",
+            cidr_block=spec.cidr,
+            enable_dns_support=True,
+            enable_dns_hostnames=True,  # endpoints' private names need both
+            tags=self._tags("vpc"),
+            opts=self._children,
+        )
+        ranges = {
+            cidr: aws.ec2.VpcIpv4CidrBlockAssociation(f"{name}-range-{cidr}", vpc_id=vpc.id, cidr_block=cidr, opts=self._children)
+            for cidr in sorted(set(spec.compute_cidrs))
+        }
+        self._subnets = {
+            (each.kind, each.zone): self._subnet(each, [ranges[cidr] for cidr in sorted(ranges)] if each.kind == "compute" else [])
+            for each in self.plan.subnets
+        }
+        gateways = self._public()
+        tables, self.ready = self._private(gateways)
+
+        groups = Groups(name, vpc_id=vpc.id, tags=args.tags, children=self._children)
+        s3 = network_endpoints.gateway(
+            name, region=args.region, vpc=vpc, route_tables=[table.id for table in tables], tags=args.tags, children=self._children
+        )
+        groups.declare(
+            ranges=sorted({spec.cidr, *spec.compute_cidrs, *args.remote_cidrs}),
+            to_internet=spec.egress == "nat",
+            s3_prefix_list=s3.prefix_list_id,
+        )
+        endpoints = network_endpoints.declare_interfaces(
+            name,
+            args.endpoints if args.endpoints is not None else of_network(spec),
+            region=args.region,
+            vpc=vpc,
+            subnets=[self._subnets["control", zone].id for zone in self.plan.zones("control")],
+            security_group=groups.endpoints.id,
+            tags=args.tags,
+            children=self._children,
+        )
+        network_flow_logs.declare(name, region=args.region, vpc=vpc, days=spec.flow_log_days, tags=args.tags, children=self._children)
+
+        self.vpc_id, self.account_id = vpc.id, vpc.owner_id
+        self.management_security_group_id = groups.management.id
+        self.compute_security_group_id = groups.compute.id
+        self.efa_security_group_id = groups.efa.id
+        self.endpoint_security_group_id = groups.endpoints.id
+        self.ready += [s3, *endpoints]
+        self.register_outputs(
+            {
+                "vpc_id": self.vpc_id,
+                "compute_security_group_id": self.compute_security_group_id,
+                "management_security_group_id": self.management_security_group_id,
+                "efa_security_group_id": self.efa_security_group_id,
+                "endpoint_security_group_id": self.endpoint_security_group_id,
+            }
+        )
+
+    def subnet_ids(self, kind: Kind, zone: str) -> pulumi.Output[str]:
+        """The subnet of that kind in that zone. Raises KeyError when the plan has none."""
+        return self._subnets[kind, zone].id
+
+    def zones(self, kind: Kind) -> tuple[str, ...]:
+        """Zones that have a subnet of this kind, sorted."""
+        return self.plan.zones(kind)
+
+    def _tags(self, role: str, further: Mapping[str, str] | None = None) -> dict[str, str]:
+        return {**self._args.tags, "Name": f"{self._name}-{role}", **(further or {})}
+
+    def _subnet(self, each: Subnet, after: list[pulumi.Resource]) -> aws.ec2.Subnet:
+        roles = {
+            "nodes": {"kubernetes.io/role/internal-elb": "1"},
+            "public": {"kubernetes.io/role/elb": "1"},
+            "control": {},
+            "compute": {},
+        }
+        return aws.ec2.Subnet(
+            f"{self._name}-{each.kind}-{each.zone}",
+            vpc_id=self._vpc.id,
+            cidr_block=each.cidr,
+            availability_zone_id=each.zone,
+            # NAT gateways bring an address of their own, and nothing else lives in a public subnet.
+            map_public_ip_on_launch=False,
+            tags=self._tags(f"{each.kind}-{each.zone}", {"trainshed.io/subnet": each.kind, **roles[each.kind]}),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=after),
+        )
+
+    def _public(self) -> dict[str, aws.ec2.NatGateway]:
+        """The internet gateway and the NAT gateways by zone; nothing in an isolated network."""
+        zones, name = self.plan.zones("public"), self._name
+        if not zones:
+            return {}
+        internet = aws.ec2.InternetGateway(f"{name}-internet", vpc_id=self._vpc.id, tags=self._tags("internet"), opts=self._children)
+        table = aws.ec2.RouteTable(f"{name}-public", vpc_id=self._vpc.id, tags=self._tags("public"), opts=self._children)
+        route = aws.ec2.Route(
+            f"{name}-public-internet",
+            route_table_id=table.id,
+            destination_cidr_block="0.0.0.0/0",
+            gateway_id=internet.id,
+            opts=self._children,
+        )
+        for zone in zones:
+            self._associate(table, "public", zone)
+        gateways: dict[str, aws.ec2.NatGateway] = {}
+        for zone in zones if self._args.spec.nat_gateways == "per-zone" else zones[:1]:
+            address = aws.ec2.Eip(f"{name}-nat-{zone}", domain="vpc", tags=self._tags(f"nat-{zone}"), opts=self._children)
+            gateways[zone] = aws.ec2.NatGateway(
+                f"{name}-nat-{zone}",
+                allocation_id=address.id,
+                subnet_id=self._subnets["public", zone].id,
+                tags=self._tags(f"nat-{zone}"),
+                opts=pulumi.ResourceOptions(parent=self, depends_on=[route]),
+            )
+        return gateways
+
+    def _private(self, gateways: Mapping[str, aws.ec2.NatGateway]) -> tuple[list[aws.ec2.RouteTable], list[pulumi.Resource]]:
+        """Route tables of everything private, and what must be there before a node starts: its routes.
+
+        Control and compute subnets share one table that leads nowhere but to S3; node subnets have one each, so that a switch between one
+        gateway and several only changes routes.
+        """
+        name = self._name
+        closed = aws.ec2.RouteTable(f"{name}-closed", vpc_id=self._vpc.id, tags=self._tags("closed"), opts=self._children)
+        ready: list[pulumi.Resource] = [
+            self._associate(closed, each.kind, each.zone) for each in self.plan.subnets if each.kind in ("control", "compute")
+        ]
+        tables = [closed]
+        only = next(iter(gateways.values()), None)
+        for zone in self.plan.zones("nodes"):
+            table = aws.ec2.RouteTable(f"{name}-nodes-{zone}", vpc_id=self._vpc.id, tags=self._tags(f"nodes-{zone}"), opts=self._children)
+            tables.append(table)
+            ready.append(self._associate(table, "nodes", zone))
+            gateway = gateways.get(zone, only)
+            if gateway is not None:
+                ready.append(
+                    aws.ec2.Route(
+                        f"{name}-nodes-{zone}-nat",
+                        route_table_id=table.id,
+                        destination_cidr_block="0.0.0.0/0",
+                        nat_gateway_id=gateway.id,
+                        opts=self._children,
+                    )
+                )
+        return tables, ready
+
+    def _associate(self, table: aws.ec2.RouteTable, kind: Kind, zone: str) -> aws.ec2.RouteTableAssociation:
+        return aws.ec2.RouteTableAssociation(
+            f"{self._name}-{kind}-{zone}",
+            route_table_id=table.id,
+            subnet_id=self._subnets[kind, zone].id,
+            opts=self._children,
+        )

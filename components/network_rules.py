@@ -1,0 +1,165 @@
+"""The network's security groups and every rule between them.
+
+Hides the direction of things: who may start a connection to whom, on which ports and why, in one table each way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_aws as aws
+
+
+@dataclass(frozen=True, kw_only=True)
+class Port:
+    """A named port, or a range of them, and what goes over it."""
+
+    name: str
+    first: int
+    why: str
+    last: int | None = None
+    protocol: str = "tcp"
+
+
+DNS = (
+    Port(name="dns-tcp", first=53, why="pods ask CoreDNS, large answers"),
+    Port(name="dns-udp", first=53, protocol="udp", why="pods ask CoreDNS"),
+)
+# From the control plane to controllers that run on management nodes.
+WEBHOOKS = (
+    Port(name="webhook-https", first=443, why="admission webhooks of services on 443"),
+    Port(name="webhook-8443", first=8443, why="webhooks of the Prometheus operator and Kueue's visibility API"),
+    Port(name="webhook-9443", first=9443, why="webhooks of Kueue, JobSet and other controllers"),
+    Port(name="metrics-server", first=10251, why="the aggregated metrics API"),
+)
+KUBELET = Port(name="kubelet", first=10250, why="logs, exec and resource metrics")
+# From the management nodes' Prometheus and metrics-server to compute nodes.
+METRICS = (
+    KUBELET,
+    Port(name="node-metrics", first=9100, why="node exporter"),
+    Port(name="card-metrics", first=9400, why="DCGM exporter"),
+    Port(name="neuron-metrics", first=8000, why="Neuron monitor"),
+    Port(name="job-metrics", first=9464, why="metrics that training jobs offer"),
+)
+HTTPS = Port(name="https", first=443, why="HTTPS")
+
+
+class Groups:
+    """Five groups and the rules between them; `children` are the options of their resources."""
+
+    def __init__(self, name: str, *, vpc_id: pulumi.Input[str], tags: Mapping[str, str], children: pulumi.ResourceOptions) -> None:
+        self._name, self._tags, self._children = name, tags, children
+
+        def group(role: str, words: str) -> aws.ec2.SecurityGroup:
+            return aws.ec2.SecurityGroup(
+                f"{name}-{role}", vpc_id=vpc_id, description=words, tags={**tags, "Name": f"{name}-{role}"}, opts=children
+            )
+
+        # Whoever forgets to name a group gets this one, which lets nothing through.
+        aws.ec2.DefaultSecurityGroup(f"{name}-default", vpc_id=vpc_id, tags={**tags, "Name": f"{name}-default-unused"}, opts=children)
+        self.management = group("management", "Management nodes: system, preprocessing and other pools without accelerators")
+        self.compute = group("compute-nodes", "Accelerator nodes, beside the group of the cluster itself")
+        self.efa = group("efa", "EFA interfaces among themselves")
+        self.endpoints = group("endpoints", "Interface endpoints of AWS services")
+
+    def declare(
+        self,
+        *,
+        ranges: Sequence[str],
+        to_internet: bool,
+        s3_prefix_list: pulumi.Input[str],
+    ) -> None:
+        """All rules. `ranges` are those whose machines reach the interface endpoints.
+
+        Compute nodes need no rules among themselves or towards the control plane: the cluster's own group, which they carry too, lets its
+        members talk and lets them out. What they may not do is decided where they would arrive: here and at the endpoints.
+        """
+        # EFA's traffic isn't IP: a rule to 0.0.0.0/0 doesn't cover it, only the group itself does, both ways.
+        self.allow_in("efa-self", self.efa, self.efa, Port(name="all", first=-1, protocol="-1", why="EFA traffic from the group itself"))
+        self.allow_out("efa-self", self.efa, self.efa, Port(name="all", first=-1, protocol="-1", why="EFA traffic to the group itself"))
+        everything = Port(name="all", first=-1, protocol="-1", why="management nodes and their pods among themselves")
+        self.allow_in("management-self", self.management, self.management, everything)
+        self.allow_out("management-self", self.management, self.management, everything)
+        for port in DNS:
+            self.allow_in("compute-to-management", self.management, self.compute, port)
+        for port in METRICS:
+            self.allow_out("management-to-compute", self.management, self.compute, port)
+            self.allow_in("management-to-compute", self.compute, self.management, port)
+        https = Port(name="https", first=443, why="AWS services through interface endpoints")
+        self.allow_out("management-to-endpoints", self.management, self.endpoints, https)
+        self._egress("management-to-s3", self.management, HTTPS, "S3 through the gateway endpoint", prefix_list_id=s3_prefix_list)
+        if to_internet:
+            self._egress(
+                "management-to-internet",
+                self.management,
+                HTTPS,
+                "images, charts and AWS services without an endpoint, through NAT",
+                cidr_ipv4="0.0.0.0/0",
+            )
+        for cidr in ranges:
+            self._ingress(f"endpoints-{cidr}", self.endpoints, HTTPS, f"AWS services from {cidr}", cidr_ipv4=cidr)
+
+    def allow_in(self, key: str, target: aws.ec2.SecurityGroup, source: aws.ec2.SecurityGroup, port: Port) -> None:
+        self._ingress(f"{key}-{port.name}", target, port, port.why, referenced_security_group_id=source.id)
+
+    def allow_out(self, key: str, source: aws.ec2.SecurityGroup, target: aws.ec2.SecurityGroup, port: Port) -> None:
+        self._egress(f"{key}-{port.name}", source, port, port.why, referenced_security_group_id=target.id)
+
+    def _ingress(
+        self,
+        key: str,
+        group: aws.ec2.SecurityGroup,
+        port: Port,
+        why: str,
+        *,
+        cidr_ipv4: str | None = None,
+        referenced_security_group_id: pulumi.Input[str] | None = None,
+    ) -> None:
+        aws.vpc.SecurityGroupIngressRule(
+            f"{self._name}-in-{key}",
+            security_group_id=group.id,
+            ip_protocol=port.protocol,
+            from_port=first(port),
+            to_port=last(port),
+            cidr_ipv4=cidr_ipv4,
+            referenced_security_group_id=referenced_security_group_id,
+            description=f"{port.name}: {why}",
+            tags={**self._tags, "Name": f"{self._name}-in-{key}"},
+            opts=self._children,
+        )
+
+    def _egress(
+        self,
+        key: str,
+        group: aws.ec2.SecurityGroup,
+        port: Port,
+        why: str,
+        *,
+        cidr_ipv4: str | None = None,
+        prefix_list_id: pulumi.Input[str] | None = None,
+        referenced_security_group_id: pulumi.Input[str] | None = None,
+    ) -> None:
+        aws.vpc.SecurityGroupEgressRule(
+            f"{self._name}-out-{key}",
+            security_group_id=group.id,
+            ip_protocol=port.protocol,
+            from_port=first(port),
+            to_port=last(port),
+            cidr_ipv4=cidr_ipv4,
+            prefix_list_id=prefix_list_id,
+            referenced_security_group_id=referenced_security_group_id,
+            description=f"{port.name}: {why}",
+            tags={**self._tags, "Name": f"{self._name}-out-{key}"},
+            opts=self._children,
+        )
+
+
+def first(port: Port) -> int | None:
+    """None for all protocols, where EC2 takes no ports."""
+    return None if port.protocol == "-1" else port.first
+
+
+def last(port: Port) -> int | None:
+    return None if port.protocol == "-1" else port.last or port.first
