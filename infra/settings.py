@@ -15,6 +15,7 @@ from components import catalog, planning
 from components.catalog import Catalog
 from components.problems import Problem, errors, in_file_order, render
 from components.spec import document
+from components.spec.canonical import canonical
 from components.spec.defaults import Default
 from components.spec.document import Document
 from components.planning.shares import with_default_queues
@@ -38,10 +39,10 @@ class Settings:
 
     @property
     def valid(self) -> StackSpec:
-        """The stack, once no error is left. Raises ValueError otherwise."""
+        """The stack in its canonical order, once no error is left. Raises ValueError otherwise."""
         if self.stack is None or errors(self.problems):
             raise ValueError("the stack has errors")
-        return self.stack
+        return canonical(self.stack)
 
 
 def stack_file(stack: str) -> tuple[str, Path]:
