@@ -59,7 +59,9 @@ def install_crds(api: Api, name: str) -> None:
     for crd in crds:
         api.apply(crd, strict=False)
     for crd in crds:
-        wait_for(lambda crd=crd: established(api, crd["metadata"]["name"]), what=f"{crd['metadata']['name']} served", seconds=30, pause=0.05)
+        wait_for(
+            lambda crd=crd: established(api, crd["metadata"]["name"]), what=f"{crd['metadata']['name']} served", seconds=30, pause=0.05
+        )
 
 
 def established(api: Api, name: str) -> bool:
@@ -113,8 +115,16 @@ def start_jobset(plane: ControlPlane, *, limits: ClientLimits, crds: bool = True
     return hooks
 
 
-def start_kueue(plane: ControlPlane, *, limits: ClientLimits, settings: Mapping[str, Any] | None = None, crds: bool = True, redirect: bool = True) -> Hooks:
-    """`settings` are further keys of Kueue's own configuration, as a stack's release gives them (waitForPodsReady, fairSharing ...)."""
+def start_kueue(
+    plane: ControlPlane,
+    *,
+    limits: ClientLimits,
+    settings: Mapping[str, Any] | None = None,
+    gates: Mapping[str, bool] | None = None,
+    crds: bool = True,
+    redirect: bool = True,
+) -> Hooks:
+    """`settings` are further keys of Kueue's own configuration, `gates` its feature gates, as a stack's release gives them."""
     hooks = Hooks(port=plane.processes.ports.take(), certificate=self_signed(plane.folder / "kueue-certificates"))
     if crds:
         install_crds(plane.api, "kueue")
@@ -132,10 +142,12 @@ def start_kueue(plane: ControlPlane, *, limits: ClientLimits, settings: Mapping[
     }
     path = plane.folder / "kueue.yaml"
     path.write_text(yaml.safe_dump(configuration))
+    # The visibility server would listen on every address.
+    chosen = {**(gates or {}), "VisibilityOnDemand": False}
+    wanted = ",".join(f"{name}={str(on).lower()}" for name, on in sorted(chosen.items()))
     child = plane.processes.start(
         "kueue",
-        # The visibility server would listen on every address.
-        [program("kueue"), f"--config={path}", "--feature-gates=VisibilityOnDemand=false"],
+        [program("kueue"), f"--config={path}", f"--feature-gates={wanted}"],
         environment={"KUBECONFIG": str(plane.kubeconfig)},
     )
     plane.processes.wait_until(lambda: _listening(hooks), what="Kueue's webhooks", child=child)
@@ -152,7 +164,9 @@ def hooks_led_here(api: Api, tool: str, hooks: Hooks) -> bool:
             if not any(_of(tool, webhook) for webhook in configuration["webhooks"]):
                 continue
             webhooks = [
-                {**webhook, "clientConfig": hooks.client_config(webhook["clientConfig"]["service"]["path"])} if _of(tool, webhook) else webhook
+                {**webhook, "clientConfig": hooks.client_config(webhook["clientConfig"]["service"]["path"])}
+                if _of(tool, webhook)
+                else webhook
                 for webhook in configuration["webhooks"]
             ]
             complete = False

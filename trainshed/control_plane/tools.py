@@ -74,9 +74,7 @@ BUILT: tuple[Tool, ...] = (
         name="kubernetes",
         version="1.35.4",
         module="k8s.io/kubernetes",
-        binaries={
-            name: f"k8s.io/kubernetes/cmd/{name}" for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
-        },
+        binaries={name: f"k8s.io/kubernetes/cmd/{name}" for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler")},
         defines=_KUBERNETES_STAMP,
     ),
     Tool(

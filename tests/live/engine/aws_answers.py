@@ -69,6 +69,7 @@ def attributes(kind: str, identity: str, inputs: dict) -> dict:
             known |= {
                 "endpoint": "https://0123456789ABCDEF0123456789ABCDEF.gr7.us-west-2.eks.amazonaws.com",
                 "certificateAuthority": {"data": "bm90IGEgY2VydGlmaWNhdGU="},
+                "certificateAuthorities": [{"data": "bm90IGEgY2VydGlmaWNhdGU="}],
                 "identities": [{"oidcs": [{"issuer": "https://oidc.eks.us-west-2.amazonaws.com/id/0123456789ABCDEF"}]}],
                 "status": "ACTIVE",
                 "platformVersion": "eks.1",

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +110,6 @@ class Engine:
     echo: Path
     environment: dict[str, str]
     stack: str = "dev"
-    stopped: list[int] = field(default_factory=list[int])
 
     # -- making -----------------------------------------------------------------------------------------------------------------------------
     @classmethod
@@ -145,6 +144,14 @@ class Engine:
         engine = cls(folder=folder, echo=place / "echo", stack=stack, environment=environment_of(place, folder, real_kubernetes=real_kubernetes))
         engine.run("stack", "init", stack, "--secrets-provider", "passphrase").must()
         return engine
+
+    def fork(self, place: Path) -> Engine:
+        """A copy with the same state, so that a test can change it and the next one starts from where this one did."""
+        source = self.folder.parent
+        shutil.copytree(source, place, symlinks=True, ignore=shutil.ignore_patterns("tmp", "*.jsonl", "behaviour.json"))
+        (place / "tmp").mkdir()
+        environment = {name: value.replace(str(source), str(place)) for name, value in self.environment.items()}
+        return Engine(folder=place / "project", echo=place / "echo", environment=environment, stack=self.stack)
 
     # -- commands ----------------------------------------------------------------------------------------------------------------------------
     def command(self, *words: str) -> list[str]:
@@ -252,9 +259,9 @@ def environment_of(place: Path, folder: Path, *, real_kubernetes: bool) -> dict[
         "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,
         "PULUMI_HOME": str(place / "home" / ".pulumi"),
         "PULUMI_SKIP_UPDATE_CHECK": "true",
+        "PULUMI_DEBUG_COMMANDS": "true",
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
         "PULUMI_PYTHON_EXEC": str(tools.asset("pulumi", "python/cmd/pulumi-language-python-exec")),
         "PYTHONPATH": str(folder),
-        "PYTHONDONTWRITEBYTECODE": "1",
         "TRAINSHED_ECHO": str(place / "echo"),
     }

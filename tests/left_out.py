@@ -1,0 +1,134 @@
+"""A pytest plugin: tests whose real tool this machine lacks are left out and listed, or fail where nothing may be left out.
+
+`@pytest.mark.engine` and its like name what a test needs as a whole; the fixture `need` names one program more.
+TRAINSHED_REQUIRE_LIVE=1 turns every omission into a failure: CI sets it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from trainshed.control_plane import tools
+
+PROGRAMS = {
+    "engine": ("pulumi",),
+    "control_plane": ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok", "kueue", "jobset"),
+    "promtool": ("promtool",),
+    "browser": ("chromium",),
+    "fio": ("fio",),
+    "terraform": ("terraform",),
+}
+
+# No package of this machine's kind has it; a developer who has it runs these tests.
+NEVER_REQUIRED = ("terraform",)
+
+_left_out: Counter[str] = Counter()
+
+
+def strict() -> bool:
+    return os.environ.get("TRAINSHED_REQUIRE_LIVE") == "1"
+
+
+@cache
+def torch_python() -> Path | None:
+    """An interpreter that imports torch with gloo: this one, or the system's, where a distribution package puts it."""
+    if importlib.util.find_spec("torch") is not None:
+        import sys
+
+        return Path(sys.executable)
+    system = Path("/usr/bin/python3")
+    if not system.exists():
+        return None
+    probe = "import torch.distributed as d; raise SystemExit(0 if d.is_available() and d.is_gloo_available() else 1)"
+    old = "import torch.distributed as d; raise SystemExit(0 if d.is_available() else 1)"
+    for program in (probe, old):
+        if subprocess.run([system, "-c", program], capture_output=True, check=False).returncode == 0:
+            return system
+    return None
+
+
+def checkov() -> Path | None:
+    """checkov's own environment: on PATH, or where `make tools` puts it."""
+    on_path = shutil.which("checkov")
+    if on_path:
+        return Path(on_path)
+    installed = tools.cache() / "checkov" / "bin" / "checkov"
+    return installed if installed.exists() else None
+
+
+def why_left_out(mark: str) -> str | None:
+    """What a mark's tests lack on this machine, and how it is had; None where they can run."""
+    if mark == "torch":
+        return None if torch_python() else "torch with gloo is missing: apt-get install python3-torch"
+    if mark == "checkov":
+        return None if checkov() else "checkov is missing: install it in an environment of its own and put it on PATH"
+    missing = tools.missing(PROGRAMS.get(mark, ()))
+    if not missing:
+        return None
+    remedies = sorted({tools.remedy(program) for program in missing})
+    return f"{', '.join(missing)} missing: {'; '.join(remedies)}"
+
+
+def _leave_out(name: str, reason: str) -> None:
+    if strict() and name not in NEVER_REQUIRED:
+        pytest.fail(f"TRAINSHED_REQUIRE_LIVE=1, but {reason}", pytrace=False)
+    _left_out[f"{name}: {reason}"] += 1
+    pytest.skip(reason)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for mark in (*PROGRAMS, "torch", "checkov"):
+        if item.get_closest_marker(mark):
+            reason = why_left_out(mark)
+            if reason:
+                _leave_out(mark, reason)
+
+
+@pytest.fixture(scope="session")
+def need() -> Callable[[str], Path]:
+    """`need("helm")` gives the program's path, or leaves the test out."""
+
+    def look(program: str) -> Path:
+        found = tools.find(program)
+        if found is None:
+            _leave_out(program, f"{program} missing: {tools.remedy(program)}")
+        assert found is not None
+        return found
+
+    return look
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    gathered = Counter(_left_out)
+    for worker in getattr(terminalreporter.config, "_left_out_of_workers", []):
+        gathered.update(worker)
+    if gathered:
+        terminalreporter.section("left out on this machine")
+        for reason, count in sorted(gathered.items()):
+            terminalreporter.line(f"{count} test{'s' if count != 1 else ''} left out, {reason}")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["left_out"] = dict(_left_out)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: object) -> None:
+    """A worker of pytest-xdist tells the main process what it left out."""
+    output = getattr(node, "workeroutput", {})
+    config = getattr(node, "config", None)
+    if config is not None:
+        held = config.__dict__.setdefault("_left_out_of_workers", [])
+        held.append(output.get("left_out", {}))
