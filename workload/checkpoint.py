@@ -30,13 +30,14 @@ from workload.checkpoint_folder import (
     latest,
     read_manifest,
 )
-from workload.checkpoint_prune import NothingGood, plan
+from workload.checkpoint_prune import Condemned, NothingGood, delete, plan
 from workload.checkpoint_writer import NotSealed, PartFile, Writer
 from workload.progress import bytes_in_words
 
 __all__ = [
     "REQUIRED",
     "VERSIONS",
+    "Condemned",
     "CopyFailed",
     "Manifest",
     "NoS3Client",
@@ -48,6 +49,7 @@ __all__ = [
     "Writer",
     "complete",
     "copy",
+    "delete",
     "faults",
     "folder_name",
     "latest",
@@ -178,7 +180,7 @@ def run_prune(arguments: argparse.Namespace) -> int:
         print(f"dry run: {len(condemned)} would be deleted")
         return 0
     for one in condemned:
-        checkpoint_prune.delete(one)
+        delete(one)
     print(f"deleted {len(condemned)}")
     return 0
 

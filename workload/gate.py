@@ -10,8 +10,10 @@ import argparse
 import os
 import re
 import resource
+import signal
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +27,7 @@ from workload.progress import bytes_in_words
 OPEN, USAGE, MISSING = 0, 2, 3
 MEMLOCK, SHARED_MEMORY, DEVICES, CUDA, NETWORK, COLLECTIVE = 10, 11, 12, 13, 14, 15
 GIB = 1 << 30
-# What an EFA endpoint and NCCL's buffers pin, with room: anything limited in practice is 64 KiB or 8 MiB, so the exact bound matters little.
+# What EFA endpoints and NCCL's buffers pin, with room. Limits met in practice are 64 KiB or 8 MiB, so the exact bound matters little.
 MEMLOCK_GIB = 16.0
 DEVICE_NAMES = {"nvidia": re.compile(r"^nvidia\d+$"), "neuron": re.compile(r"^neuron\d+$")}
 CUDA_NOT_READY = re.compile(
@@ -65,7 +67,8 @@ def memlock(minimum_gib: float) -> Finding:
         return Finding("memlock", OPEN, f"locked memory may grow to {bytes_in_words(soft)}")
     hard_words = "unlimited" if hard == resource.RLIM_INFINITY else bytes_in_words(hard)
     said = f"`ulimit -l` is {bytes_in_words(soft)} (hard limit {hard_words}), RDMA needs {minimum_gib:g} GiB or unlimited"
-    remedy = "give the container runtime LimitMEMLOCK=infinity (a containerd drop-in in the node's user data); IPC_LOCK does not help a non-root user"
+    remedy = "give the container runtime LimitMEMLOCK=infinity (a containerd drop-in in the node's user data)"
+    remedy += "; IPC_LOCK does not help a non-root user"
     return Finding("memlock", MEMLOCK, f"{said}; {remedy}")
 
 
@@ -100,20 +103,22 @@ def cuda_log(text: str) -> Finding:
 
 
 def cuda_probe(command: list[str], timeout: float) -> Finding:
-    """Run a small CUDA program; one that hangs is ended and reported instead of waited for."""
-    try:
-        done = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout, check=False, errors="replace", text=True
-        )
-    except FileNotFoundError:
-        return Finding("cuda", MISSING, f"the probe {command[0]} is not here")
-    except subprocess.TimeoutExpired:
-        return Finding("cuda", CUDA, f"the probe `{' '.join(command)}` gave no answer within {timeout:g} s; cordon and replace the node")
-    found = cuda_log(done.stdout)
-    if found.code or done.returncode == 0:
+    """Run a small CUDA program; one that hangs is ended, with all it started, and reported instead of waited for."""
+    with tempfile.TemporaryFile() as output:
+        running = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            code = running.wait(timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(running.pid, signal.SIGKILL)
+            running.wait()
+            return Finding("cuda", CUDA, f"the probe `{command[-1]}` gave no answer within {timeout:g} s; {CUDA_REMEDY}")
+        output.seek(0)
+        text = output.read().decode(errors="replace")
+    found = cuda_log(text)
+    if found.code or code == 0:
         return found
-    last = (done.stdout.strip().splitlines() or ["it printed nothing"])[-1]
-    return Finding("cuda", CUDA, f"the probe `{' '.join(command)}` ended with {done.returncode}: {last[:200]}")
+    last = (text.strip().splitlines() or ["it printed nothing"])[-1]
+    return Finding("cuda", CUDA, f"the probe `{command[-1]}` ended with {code}: {last[:200]}")
 
 
 def network(file: Path, fabric: str, nics: int) -> list[Finding]:
@@ -136,13 +141,11 @@ def collective_test(file: Path, baseline: float, minimum: float) -> Finding:
     except ValueError as error:
         return Finding("collective", COLLECTIVE, f"{file}: {error}")
     wanted = baseline * minimum
-    share = f"{result.bus_gb_per_s:.1f} GB/s bus bandwidth at {bytes_in_words(result.size)}, {result.bus_gb_per_s / baseline:.0%} of the baseline"
+    speed = f"{result.bus_gb_per_s:.1f} GB/s bus bandwidth at {bytes_in_words(result.size)}"
+    share = f"{speed}, {result.bus_gb_per_s / baseline:.0%} of the baseline"
     if result.wrong:
-        return Finding(
-            "collective",
-            COLLECTIVE,
-            f"{result.wrong} values came out wrong: a card or link corrupts data; find it by testing halves of the nodes",
-        )
+        remedy = "a card or link corrupts data; find it by testing halves of the nodes"
+        return Finding("collective", COLLECTIVE, f"{result.wrong} values came out wrong: {remedy}")
     if result.bus_gb_per_s < wanted:
         return Finding("collective", COLLECTIVE, f"{share} of {baseline:g} GB/s; at least {minimum:.0%} ({wanted:.1f} GB/s) is asked")
     return Finding("collective", OPEN, f"{share} of {baseline:g} GB/s")
@@ -158,7 +161,7 @@ def positive(text: str) -> float:
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="gate",
-        description="Check a node, or the log of a collective test, before training. Every check that is asked for runs; all failures are shown.",
+        description="Check a node, or the log of a collective test, before training. All checks that are asked for run.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The heartbeat program: every rank leaves its step and time, a watcher tells when one has stopped, and on which node.
 
-It hides whose clock counts: a watcher that keeps running trusts only what it saw change, by its own clock, since clocks of a thousand nodes differ;
-a single look has to believe the times in the files.
+It hides whose clock counts: a watcher that keeps running trusts only what it saw change, by its own clock, since clocks of a thousand
+nodes differ; a single look has to believe the times in the files.
 """
 
 from __future__ import annotations
