@@ -128,6 +128,8 @@ def row_of(name: str, told: Row, zones: Mapping[str, list[str]], supplement: Map
     network["nitro"] = facts.get("nitro")
     network["rdma_read"], network["rdma_write"] = facts.get("rdma", [None, None]) if efa else [None, None]
     network["gpudirect_rdma"] = facts.get("gpudirect_rdma") if efa else None
+    if efa:
+        unverified += [f"network.{field}" for field in ("nitro", "rdma_read", "rdma_write") if network[field] is None]
     accelerator = None
     if "card" in facts:
         card = dict(supplement["cards"][facts["card"]])

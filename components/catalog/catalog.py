@@ -20,9 +20,11 @@ from components.catalog.kubernetes import KUBERNETES, Kubernetes
 from components.catalog.limits import LIMITS, Limits
 from components.catalog.lustre import LUSTRE, Lustre
 from components.catalog.prices import Buying, Prices, load_prices
-from components.naming import did_you_mean
+from components.naming import listed, nearest
 
 DATA = Path(__file__).parent / "data"
+
+_EXAMPLES = ("p5.48xlarge", "p5en.48xlarge", "trn1.32xlarge", "g6e.48xlarge", "m7i.8xlarge")
 
 
 class UnknownInstanceType(KeyError):
@@ -31,10 +33,8 @@ class UnknownInstanceType(KeyError):
     def __init__(self, name: str, known: Mapping[str, InstanceType]) -> None:
         super().__init__(name)
         self.name = name
-        size_of = name.partition(".")[2]
-        same_size = [other for other in known if size_of and other.endswith(f".{size_of}")]
-        close = did_you_mean(name, known)
-        self.hint = close if len(close) < 80 else did_you_mean(name, same_size or known)
+        match = nearest(name, known)
+        self.hint = f'did you mean "{match}"?' if match else f"use a type such as {listed(_EXAMPLES, 'or')}"
 
     def __str__(self) -> str:
         return f'"{self.name}" is not in the catalog; {self.hint}'

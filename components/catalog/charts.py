@@ -51,6 +51,7 @@ class Charts:
 
     charts: Mapping[str, ChartPin]
     images: Mapping[str, ImagePin]
+    pull_through: Mapping[str, bool]  # registries that ECR's pull-through cache reaches -> whether it needs their credentials
 
     def __getitem__(self, name: str) -> ChartPin:
         return self.charts[name]
@@ -84,6 +85,7 @@ def _image(name: str, registry: str, repository: str, tag: str, *, source: str, 
 
 _PROMETHEUS = "https://prometheus-community.github.io/helm-charts"
 _EKS = "https://aws.github.io/eks-charts"
+_RELEASE = "the version of the pinned chart or release; the path is that project's usual one"
 
 _CHARTS = (
     _chart("kueue", "0.19.2", "oci://registry.k8s.io/kueue/charts/kueue", namespace="kueue-system"),
@@ -96,8 +98,22 @@ _CHARTS = (
     _chart("gpu-operator", "v26.7.0", "https://helm.ngc.nvidia.com/nvidia", namespace="gpu-operator"),
     _chart("nvidia-device-plugin", "0.20.0", "https://nvidia.github.io/k8s-device-plugin", namespace="kube-system"),
     _chart("aws-efa-k8s-device-plugin", "v0.5.30", _EKS, namespace="kube-system", app="v0.5.20"),
-    _chart("neuron-helm-chart", "1.5.0", "oci://public.ecr.aws/neuron/neuron-helm-chart", namespace="kube-system", app="2.32.0"),
-    _chart("node-problem-detector", "2.4.0", "oci://ghcr.io/deliveryhero/helm-charts/node-problem-detector", namespace="kube-system"),
+    _chart(
+        "neuron-helm-chart",
+        "1.10.0",
+        "oci://public.ecr.aws/neuron/neuron-helm-chart",
+        namespace="kube-system",
+        app="2.32.0.0",
+        source="the chart's values as printed in public on 2026-09-11",
+    ),
+    _chart(
+        "node-problem-detector",
+        "2.4.0",
+        "oci://ghcr.io/deliveryhero/helm-charts/node-problem-detector",
+        namespace="kube-system",
+        app="v1.36.0",
+        source="install command in oracle-quickstart/oci-hpc-oke",
+    ),
     _chart("lws", "0.10.0", "oci://registry.k8s.io/lws/charts/lws", namespace="lws-system"),
     _chart("kubeflow-trainer", "2.3.0", "oci://ghcr.io/kubeflow/charts/kubeflow-trainer", namespace="kubeflow-system"),
 )
@@ -124,8 +140,33 @@ _IMAGES = (
         "4.5.3-4.8.2-distroless",
         source="NVIDIA/dcgm-exporter chart 4.8.2, 2026-05-12",
     ),
-    _image("neuron-device-plugin", "public.ecr.aws", "neuron/neuron-device-plugin", "2.32.0", source="Neuron SDK 2.32.0", unverified=True),
-    _image("neuron-monitor", "public.ecr.aws", "neuron/neuron-monitor", "1.9.0", source="Neuron SDK", unverified=True),
+    _image(
+        "neuron-device-plugin", "public.ecr.aws", "neuron/neuron-device-plugin", "2.32.0.0", source="values of neuron-helm-chart 1.10.0"
+    ),
+    _image(
+        "neuron-monitor", "public.ecr.aws", "neuron/neuron-monitor", "1.10.0", source="public device configurations for the Neuron operator"
+    ),
+    _image(
+        "node-problem-detector",
+        "registry.k8s.io",
+        "node-problem-detector/node-problem-detector",
+        "v1.36.0",
+        source="values of neuron-helm-chart 1.10.0; the project's release",
+    ),
+    _image("kueue", "registry.k8s.io", "kueue/kueue", "v0.19.2", source=_RELEASE, unverified=True),
+    _image("jobset", "registry.k8s.io", "jobset/jobset", "v0.12.0", source=_RELEASE, unverified=True),
+    _image("cluster-autoscaler", "registry.k8s.io", "autoscaling/cluster-autoscaler", "v1.35.0", source=_RELEASE, unverified=True),
+    _image("kube-state-metrics", "registry.k8s.io", "kube-state-metrics/kube-state-metrics", "v2.20.0", source=_RELEASE, unverified=True),
+    _image("node-exporter", "quay.io", "prometheus/node-exporter", "v1.12.1", source=_RELEASE, unverified=True),
+    _image("prometheus-operator", "quay.io", "prometheus-operator/prometheus-operator", "v0.93.1", source=_RELEASE, unverified=True),
+    _image("fluent-bit", "public.ecr.aws", "aws-observability/aws-for-fluent-bit", "3.2.1", source=_RELEASE, unverified=True),
+    _image("load-balancer-controller", "public.ecr.aws", "eks/aws-load-balancer-controller", "v3.5.0", source=_RELEASE, unverified=True),
 )
 
-CHARTS = Charts(charts=MappingProxyType({pin.name: pin for pin in _CHARTS}), images=MappingProxyType({pin.name: pin for pin in _IMAGES}))
+CHARTS = Charts(
+    charts=MappingProxyType({pin.name: pin for pin in _CHARTS}),
+    images=MappingProxyType({pin.name: pin for pin in _IMAGES}),
+    pull_through=MappingProxyType(
+        {"public.ecr.aws": False, "registry.k8s.io": False, "quay.io": False, "ghcr.io": True, "registry-1.docker.io": True}
+    ),
+)

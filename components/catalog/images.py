@@ -118,6 +118,6 @@ IMAGES = Images(
     ),
     origin=Origin(
         as_of=date(2026, 7, 23),
-        source="botocore 1.44.8 AMITypes; awslabs/amazon-eks-ami 81fec2e CHANGELOG (v20260714); Bottlerocket image names in public inventories",
+        source="botocore 1.44.8 AMITypes; awslabs/amazon-eks-ami 81fec2e CHANGELOG; Bottlerocket image names in public inventories",
     ),
 )

@@ -132,7 +132,7 @@ LIMITS = Limits(
     control_plane_security_groups=_limit("control plane security groups per cluster", 4, "security groups", _EKS, adjustable=False),
     public_endpoint_cidrs=_limit("public endpoint access ranges per cluster", 40, "ranges", _EKS, adjustable=False),
     pod_identity_associations=_limit(
-        "pod identity associations per cluster", 1000, "associations", _EKS, adjustable=False, unverified=True
+        "pod identity associations per cluster", 5000, "associations", "EKS User Guide, pod identities and service quotas", adjustable=False
     ),
     vpcs_per_region=_limit("VPCs per region", 5, "VPCs", _VPC, service="vpc", code="L-F678F1CE"),
     cidrs_per_vpc=_limit("IPv4 ranges per VPC", 5, "ranges", _VPC, service="vpc", code="L-83CA0A9D"),

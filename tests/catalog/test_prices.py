@@ -1,0 +1,133 @@
+"""Prices: dated, sourced, never zero, and unknown where nobody knows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from components import catalog
+from components.catalog import catalog as book
+
+CAT = catalog.load()
+PRICES = CAT.prices
+RAW = json.loads((Path(book.__file__).parent / "data" / "prices.json").read_text())
+
+
+@pytest.mark.parametrize("name", sorted(PRICES.items))
+def test_every_price_has_a_unit_a_date_a_source_and_is_not_zero(name: str) -> None:
+    item = PRICES.items[name]
+    assert item.unit
+    assert item.origin.source
+    assert item.origin.as_of <= PRICES.as_of
+    assert item.by_region
+    assert min(item.by_region.values()) > 0
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "eks-cluster",
+        "eks-extended-support",
+        "eks-tier-xl",
+        "eks-tier-2xl",
+        "eks-tier-4xl",
+        "eks-tier-8xl",
+        "ebs-gp3",
+        "ebs-gp3-iops",
+        "ebs-gp3-throughput",
+        "lustre-scratch",
+        "lustre-persistent-2-ssd-125",
+        "lustre-persistent-2-ssd-250",
+        "lustre-persistent-2-ssd-500",
+        "lustre-persistent-2-ssd-1000",
+        "lustre-backup",
+        "s3-standard",
+        "s3-put",
+        "s3-get",
+        "nat-hour",
+        "nat-gb",
+        "endpoint-hour",
+        "endpoint-gb",
+        "data-cross-zone",
+        "data-cross-region",
+        "kms-key",
+        "ecr-storage",
+        "logs-ingest",
+        "logs-store",
+        "metrics-custom",
+        "public-ipv4",
+    ],
+)
+def test_what_the_cost_model_needs_is_priced_in_the_three_regions_of_the_stacks(name: str) -> None:
+    for region in ("us-east-1", "us-east-2", "us-west-2"):
+        assert PRICES.usd(name, region) is not None
+
+
+def test_every_lustre_choice_has_a_price_of_its_own() -> None:
+    for (deployment, storage), found in CAT.lustre.deployments.items():
+        for throughput in found.throughputs:
+            name = f"lustre-{deployment.lower().replace('_', '-')}-{storage.lower()}-{throughput}"
+            assert PRICES.price(name) is not None, name
+
+
+def test_extended_support_makes_an_hour_sixty_cents() -> None:
+    assert PRICES.usd("eks-cluster") == 0.10
+    assert PRICES.usd("eks-cluster") + PRICES.usd("eks-extended-support") == pytest.approx(0.60)  # type: ignore[operator] - both known
+
+
+def test_an_unknown_item_or_region_has_no_price_rather_than_zero() -> None:
+    assert PRICES.price("teleport") is None
+    assert PRICES.price("nat-hour", "eu-north-1") is None
+    assert PRICES.usd("nat-hour", "eu-north-1") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "region", "kind", "price"),
+    [
+        ("p5.48xlarge", "us-east-1", "on-demand", (55.04, 55.04)),
+        ("p5.48xlarge", "us-west-2", "on-demand", (55.04, 55.04)),
+        ("p5.48xlarge", "us-west-2", "spot", (21.62, 22.73)),
+        ("p5.48xlarge", "us-west-2", "block", (39.33, 39.33)),
+        ("p5.48xlarge", "eu-north-1", "on-demand", None),
+        ("p5e.48xlarge", "us-east-2", "on-demand", None),
+        ("trn2.48xlarge", "us-east-2", "on-demand", None),
+        ("p6e-gb200.36xlarge", "us-east-1", "block", None),
+        ("p6e-gb200.36xlarge", "us-east-1", "on-demand", None),
+        ("trn1n.32xlarge", "us-east-1", "block", None),
+        ("trn2u.48xlarge", "ap-south-2", "spot", None),
+        ("m7i.8xlarge", "us-west-2", "on-demand", (1.6128, 1.6128)),
+    ],
+)
+def test_a_machines_hour_costs_what_was_read_or_nothing_is_said(
+    name: str, region: str, kind: str, price: tuple[float, float] | None
+) -> None:
+    assert CAT.price(name, region, kind) == price  # type: ignore[arg-type] - parametrised text
+
+
+def test_prices_taken_over_from_another_region_by_memory_say_so() -> None:
+    p5, m7i = CAT.instance("p5.48xlarge"), CAT.instance("m7i.8xlarge")
+    assert not PRICES.machine_unverified(p5, "us-east-1", "on-demand")
+    assert not PRICES.machine_unverified(p5, "us-west-2", "on-demand")
+    assert PRICES.machine_unverified(p5, "us-east-2", "on-demand")
+    assert PRICES.machine_unverified(m7i, "us-west-2", "on-demand")
+    assert PRICES.machine_unverified(p5, "us-west-2", "spot")
+    assert PRICES.machine_unverified(p5, "us-west-2", "block")
+
+
+def test_no_machine_is_free_anywhere() -> None:
+    for entry in CAT.instances.values():
+        assert entry.on_demand_usd_per_hour is None or entry.on_demand_usd_per_hour > 0
+        for low, high in entry.spot_usd_per_hour.values():
+            assert 0 < low <= high
+    assert [usd for usd in PRICES.blocks.values() if usd <= 0] == []
+
+
+def test_block_rates_are_for_types_sold_in_blocks() -> None:
+    assert [name for name in PRICES.blocks if not CAT.instance(name).capacity_block] == []
+
+
+def test_data_file_reads_without_the_project() -> None:
+    assert RAW["as_of"] == "2026-11-30"
+    assert RAW["items"]["nat-hour"]["usd"]["us-east-1"] == 0.045
