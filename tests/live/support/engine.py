@@ -218,6 +218,9 @@ class Engine:
     def stack_file(self) -> Path:
         return self.folder / "stacks" / f"Pulumi.{self.stack}.yaml"
 
+    def config(self) -> dict[str, Any]:
+        return yaml.safe_load(self.stack_file.read_text())["config"]
+
     def edit(self, change: Callable[[dict[str, Any]], None]) -> None:
         """Edit the stack file's `config` in place, as a person would."""
         content = yaml.safe_load(self.stack_file.read_text())

@@ -1,0 +1,128 @@
+"""The changes people make to a running stack, as the real engine plans and does them."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from tests.live.support.engine import Engine
+
+pytestmark = pytest.mark.engine
+
+NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
+LAUNCH_TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
+
+
+def kinds(changed: dict[str, str]) -> set[tuple[str, str]]:
+    """(type, op) of everything that changes."""
+    return {(urn.split("::")[2].rsplit("$", 1)[-1], op) for urn, op in changed.items()}
+
+
+def names(changed: dict[str, str]) -> set[str]:
+    return {urn.rsplit("::", 1)[-1] for urn in changed}
+
+
+def pool_of(config: dict[str, Any], purpose: str) -> dict[str, Any]:
+    return next(pool for pool in config["trainshed:pools"] if pool["purpose"] == purpose)
+
+
+@pytest.mark.proves(broken="the spot toggle is turned over", promised="only the preprocessing pools' node groups change")
+def test_the_spot_toggle_touches_only_the_preprocessing_groups(dev: Engine) -> None:
+    def toggle(config: dict[str, Any]) -> None:
+        config["trainshed:spot_preprocessing"] = "false" if str(config.get("trainshed:spot_preprocessing", "true")).lower() == "true" else "true"
+
+    dev.edit(toggle)
+    changed = dev.preview().must().changed()
+    prefixes = [pool["name"] for pool in dev.config()["trainshed:pools"] if pool["purpose"] == "preprocessing"]
+    assert changed
+    assert kinds(changed) <= {(NODE_GROUP, "replace"), (NODE_GROUP, "create-replacement"), (NODE_GROUP, "delete-replaced"), (LAUNCH_TEMPLATE, "update")} | {
+        ("trainshed:pool:GpuPool", "update"),
+        ("trainshed:gpu_pool:GpuPool", "update"),
+        ("pulumi:pulumi:Stack", "update"),
+    }
+    touched = {name for name, urn in ((urn.rsplit("::", 1)[-1], urn) for urn in changed) if NODE_GROUP in urn}
+    assert touched
+    assert all(any(prefix in name for prefix in prefixes) for name in touched)
+
+
+@pytest.mark.proves(broken="a tag is edited", promised="resources are updated in place, no Kubernetes object is replaced or deleted")
+def test_a_tag_edit_replaces_nothing(dev: Engine) -> None:
+    dev.edit(lambda config: config["trainshed:tags"].update({"team": "another-team"}))
+    run = dev.up().must()
+    changed = run.changed()
+    assert {op for op in changed.values()} == {"update"}
+    assert [urn for urn in changed if "kubernetes:" in urn] == []
+    assert dev.calls("delete") == []
+
+
+@pytest.mark.proves(broken="a pool is added", promised="only creations; what stood before is not replaced or deleted")
+def test_a_pool_is_added_beside_the_others(dev: Engine) -> None:
+    def add(config: dict[str, Any]) -> None:
+        source = next(pool for pool in config["trainshed:pools"] if pool["purpose"] in ("training", "finetuning"))
+        added = {**source, "name": "added", "purpose": "finetuning", "nodes": {"min": 0, "max": 2}}
+        added.pop("spares", None)
+        config["trainshed:pools"].append(added)
+
+    dev.edit(add)
+    changed = dev.preview().must().changed()
+    assert {op for op in changed.values()} <= {"create", "update"}
+    created = {urn for urn, op in changed.items() if op == "create"}
+    assert any(NODE_GROUP in urn and "added" in urn for urn in created)
+    assert all("added" not in urn for urn, op in changed.items() if op != "create")
+
+
+@pytest.mark.proves(broken="pools and every map of the stack file are put in another order", promised="no change at all")
+def test_reordering_the_stack_file_changes_nothing(dev: Engine) -> None:
+    def shuffle(value: Any) -> Any:
+        if isinstance(value, dict):
+            keys = list(value)
+            random.Random(7).shuffle(keys)
+            return {key: shuffle(value[key]) for key in keys}
+        return value
+
+    def reorder(config: dict[str, Any]) -> None:
+        config["trainshed:pools"].reverse()
+        shuffled = shuffle(config)
+        config.clear()
+        config.update(shuffled)
+
+    dev.edit(reorder)
+    assert dev.preview("--expect-no-changes").must().changed() == {}
+
+
+@pytest.mark.proves(broken="a zone is added", promised="its subnets come; no node group, file system or other subnet is replaced")
+def test_a_zone_is_added_without_moving_anything(dev: Engine) -> None:
+    def add(config: dict[str, Any]) -> None:
+        zones = config["trainshed:network"]["zones"]
+        prefix = zones[0].rsplit("-az", 1)[0]
+        zones.append(next(f"{prefix}-az{number}" for number in (1, 2, 3, 4) if f"{prefix}-az{number}" not in zones))
+
+    dev.edit(add)
+    changed = dev.preview().must().changed()
+    assert any("aws:ec2/subnet:Subnet" in urn and op == "create" for urn, op in changed.items())
+    assert {op for op in changed.values()} <= {"create", "update"}, sorted((urn, op) for urn, op in changed.items() if op not in ("create", "update"))
+
+
+@pytest.mark.proves(broken="the Kubernetes version goes one step up", promised="the cluster is updated in place and nothing that holds data is replaced")
+def test_a_version_step_updates_the_cluster_in_place(dev: Engine) -> None:
+    dev.edit(lambda config: config.setdefault("trainshed:cluster", {}).update({"version": "1.34"}))
+    dev.up().must()
+    dev.edit(lambda config: config["trainshed:cluster"].update({"version": "1.35"}))
+    run = dev.up().must()
+    changed = run.changed()
+    assert ("aws:eks/cluster:Cluster", "update") in kinds(changed)
+    assert {op for op in changed.values()} <= {"update", "create"}
+
+
+@pytest.mark.proves(broken="a destroy of a stack whose storage is protected", promised="the engine refuses before anything is deleted")
+def test_protected_storage_refuses_a_destroy_before_anything_is_deleted(dev: Engine) -> None:
+    dev.edit(lambda config: config.setdefault("trainshed:governance", {}).update({"delete_protection": True}))
+    dev.up().must()
+    before = {resource["urn"] for resource in dev.state()}
+    refused = dev.destroy()
+    assert refused.code != 0
+    assert "protect" in refused.output
+    assert dev.calls("delete") == []
+    assert {resource["urn"] for resource in dev.state()} == before

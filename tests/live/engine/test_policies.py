@@ -1,0 +1,49 @@
+"""Both policy packs, run by the engine itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.live.support.engine import CHECKOUT, Engine
+
+PACKS = [CHECKOUT / "policies" / name for name in ("cost", "security")]
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.skipif(not all((pack / "PulumiPolicy.yaml").exists() for pack in PACKS), reason="the policy packs are not there"),
+]
+WITH_PACKS = [word for pack in PACKS for word in ("--policy-pack", str(pack))]
+
+VIOLATING = """
+import pulumi, pulumi_aws as aws
+account = aws.Provider("account", region="us-west-2")
+opts = pulumi.ResourceOptions(provider=account)
+group = aws.ec2.SecurityGroup("open", description="open", vpc_id="vpc-1", opts=opts)
+aws.vpc.SecurityGroupIngressRule("world", security_group_id=group.id, cidr_ipv4="0.0.0.0/0", from_port=22, to_port=22, ip_protocol="tcp", opts=opts)
+"""
+
+
+@pytest.mark.proves(broken="nothing: the dev stack under both packs", promised="no mandatory violation; advisory ones do not stop the preview")
+def test_the_dev_stack_passes_both_packs(engine: Callable[..., Engine]) -> None:
+    run = engine("dev").preview(*WITH_PACKS).must()
+    assert [violation for violation in run.violations() if violation["enforcementLevel"] == "mandatory"] == []
+    assert {meta["name"] for meta in _packs(run)} >= {"cost", "security"} or run.violations()
+
+
+@pytest.mark.proves(broken="a program opens SSH to the world", promised="the preview ends non-zero and the message names the resource and the rule")
+def test_a_mandatory_violation_stops_the_engine(tmp_path) -> None:
+    project = Engine.of_program(tmp_path / "violating", VIOLATING)
+    run = project.preview(*WITH_PACKS)
+    mandatory = [violation for violation in run.violations() if violation["enforcementLevel"] == "mandatory"]
+    assert run.code != 0
+    assert any(violation.get("resourceUrn", "").endswith("::world") for violation in mandatory)
+    shown = next(violation for violation in mandatory if violation.get("resourceUrn", "").endswith("::world"))
+    assert shown["policyName"] in run.output
+    refused = project.up(*WITH_PACKS)
+    assert refused.code != 0
+    assert project.calls("create") == []
+
+
+def _packs(run) -> list[dict]:
+    return [{"name": violation["policyPackName"]} for violation in run.violations()]
