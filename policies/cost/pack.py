@@ -1,0 +1,14 @@
+"""The cost pack: every rule about what a stack may cost, and about what makes it cost more than it must."""
+
+from __future__ import annotations
+
+from policies.cost.rules import account, machines, storage
+from policies.pack import Pack
+from policies.rules import rules_of
+
+PACK = Pack(
+    name="cost",
+    version="0.1.0",
+    summary="Controls on what a training cluster may cost, and on what makes it cost more than it must.",
+    own_rules=rules_of(machines, storage, account),
+)

@@ -1,0 +1,316 @@
+"""Cost rules of machines: which may be bought, how many cards, how, and which may stand idle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from fnmatch import fnmatchcase
+
+from policies.cost.catalog import HOURS_A_MONTH, catalog
+from policies.cost.estimate import region_of
+from policies.cost.purchases import INSTANCE_TYPE_LABEL, KARPENTER_CAPACITY, Purchase, karpenter_pools, purchases, requirement
+from policies.pools import is_preprocessing, is_training, purposes
+from policies.resources import Resource, Stack
+from policies.rules import Doubt, Finding, Outcome, Settings, each, each_resource, rule
+from policies.types import (
+    AUTOSCALING_GROUP,
+    CAPACITY_RESERVATION,
+    INSTANCE,
+    KARPENTER_POOL,
+    LAUNCH_TEMPLATE,
+    NODE_GROUP,
+    SPOT_REQUEST,
+)
+from policies.values import Node
+
+TEXTS = {"type": "array", "items": {"type": "string"}}
+CARD_RESOURCES = ("nvidia.com/gpu", "aws.amazon.com/neuron", "aws.amazon.com/neurondevice")
+BUYERS = (NODE_GROUP, INSTANCE, SPOT_REQUEST, AUTOSCALING_GROUP, LAUNCH_TEMPLATE)
+
+
+def _each_purchase(stack: Stack, judge: Callable[[Purchase], Iterator[Outcome]]) -> Iterator[Outcome]:
+    bought = list(purchases(stack))
+    by_urn = {purchase.resource.urn: purchase for purchase in bought}
+    yield from each_resource((purchase.resource for purchase in bought), lambda resource: judge(by_urn[resource.urn]))
+
+
+def _cards(node: Node) -> int:
+    machine = catalog().machine(node.text() or "")
+    return machine.cards if machine else 0
+
+
+def _has_cards(purchase: Purchase) -> bool:
+    return any(not node.opaque and _cards(node) for node in purchase.types)
+
+
+@rule(
+    "machines-on-the-list",
+    types=(NODE_GROUP, INSTANCE, SPOT_REQUEST, LAUNCH_TEMPLATE, AUTOSCALING_GROUP, CAPACITY_RESERVATION, KARPENTER_POOL),
+    severity="high",
+    says="Only the environment's instance types are bought.",
+    fix="choose a listed type, or add the type to the environment's list",
+    parameters={
+        "allowed": {
+            **TEXTS,
+            "default": ["*"],
+            "description": "patterns of instance types; a type that the catalog doesn't know is never allowed",
+        }
+    },
+)
+def machines_on_the_list(buyer: Resource, settings: Settings) -> Iterator[Outcome]:
+    def judge(node: Node) -> Iterator[Outcome]:
+        name = node.text() or ""
+        if catalog().machine(name) is None:
+            yield Finding(node, "a type that the catalog knows, since nothing is known of its cards and price")
+        elif not any(fnmatchcase(name, pattern) for pattern in settings["allowed"]):
+            yield Finding(node, f"one of {', '.join(settings['allowed'])}")
+
+    yield from each(_named_types(buyer), judge)
+    if buyer.type.endswith(":NodePool") and not _named_types(buyer):
+        yield Finding(
+            buyer.at("spec", "template", "spec", "requirements"),
+            f"a requirement on {INSTANCE_TYPE_LABEL}; without it every type may be bought",
+        )
+
+
+def _named_types(buyer: Resource) -> list[Node]:
+    if buyer.type.endswith(":NodePool"):
+        return requirement(buyer, INSTANCE_TYPE_LABEL)
+    if buyer.type == NODE_GROUP:
+        node = buyer.at("instanceTypes")
+        return [node] if node.opaque else node.elements()
+    if buyer.type == AUTOSCALING_GROUP:
+        return [entry.at("instanceType") for entry in buyer.at("mixedInstancesPolicy", "launchTemplate", "overrides").elements()]
+    node = buyer.at("instanceType")
+    # A template may leave the type to its group.
+    return [] if node.absent and buyer.type == LAUNCH_TEMPLATE else [node]
+
+
+@rule(
+    "cards-not-on-demand",
+    types=BUYERS,
+    scope="stack",
+    severity="high",
+    says="Cards of the listed types come from reservations, blocks or spot.",
+    fix="reserve the capacity, buy a block, or use a smaller type",
+    parameters={"types": {**TEXTS, "default": [], "description": "patterns of instance types that may not be bought on demand"}},
+)
+def cards_not_on_demand(stack: Stack, settings: Settings) -> Iterator[Outcome]:
+    def judge(purchase: Purchase) -> Iterator[Outcome]:
+        if purchase.capacity != "on-demand" or purchase.maximum.value == 0:
+            return
+        for node in purchase.types:
+            if any(fnmatchcase(node.text() or "", pattern) for pattern in settings["types"]):
+                yield Finding(node, "capacity that isn't on demand")
+
+    yield from _each_purchase(stack, judge)
+
+
+@rule(
+    "cards-within-the-limit",
+    types=(*BUYERS, CAPACITY_RESERVATION, KARPENTER_POOL),
+    scope="stack",
+    severity="critical",
+    says="All pools at their largest hold no more cards than the environment's limit.",
+    fix="lower maxSize, or have the environment's limit raised",
+    parameters={"cards": {"type": "integer", "default": 64, "minimum": 0}},
+)
+def cards_within_the_limit(stack: Stack, settings: Settings) -> Iterator[Outcome]:
+    held: dict[str, tuple[int, Node]] = {}
+    reserved: dict[str, tuple[int, Node]] = {}
+
+    def bought(purchase: Purchase) -> Iterator[Outcome]:
+        if not purchase.types:
+            yield Doubt("instanceTypes", "is said neither by the group nor by a template of this stack")
+        if any(catalog().machine(node.text() or "") is None for node in purchase.types):
+            yield Finding(purchase.types[0], "types whose cards the catalog knows")
+        per_node = max((_cards(node) for node in purchase.types), default=0)
+        if per_node:
+            held[purchase.resource.urn] = (per_node * int(purchase.maximum.number() or 0), purchase.maximum)
+
+    def kept(reservation: Resource) -> Iterator[Outcome]:
+        count = reservation.at("instanceCount")
+        reserved[reservation.urn] = (_cards(reservation.at("instanceType")) * int(count.number() or 0), count)
+        yield from ()
+
+    def grown(pool: Resource) -> Iterator[Outcome]:
+        limits = pool.at("spec", "limits")
+        limit = next((node for key, node in limits.entries().items() if key in CARD_RESOURCES), None)
+        if limit is not None:
+            limit.require_known()
+            held[pool.urn] = (int(float(str(limit.value))), limit)
+        elif any(_cards(node) for node in requirement(pool, INSTANCE_TYPE_LABEL)):
+            yield Finding(limits, "a limit on cards; without one the pool grows without end")
+
+    yield from _each_purchase(stack, bought)
+    yield from each_resource(stack.of(CAPACITY_RESERVATION), kept)
+    yield from each_resource(karpenter_pools(stack), grown)
+    # Reservations are what the pools run in, so the larger of the two sums counts.
+    in_pools, in_reservations = (sum(cards for cards, _ in part.values()) for part in (held, reserved))
+    most = held if in_pools >= in_reservations else reserved
+    if max(in_pools, in_reservations) > settings["cards"]:
+        urn, (_, node) = max(most.items(), key=lambda item: item[1][0])
+        yield Finding(
+            node, f"at most {settings['cards']} cards in all; pools at their largest hold {in_pools}, reservations {in_reservations}", urn
+        )
+
+
+@rule(
+    "training-never-on-spot",
+    types=(*BUYERS, KARPENTER_POOL),
+    scope="stack",
+    severity="critical",
+    says="Training, and whatever has EFA interfaces, never runs on spot machines.",
+    fix="buy the pool on demand, by reservation or as a block; spot is for preprocessing",
+)
+def training_never_on_spot(stack: Stack, _: Settings) -> Iterator[Outcome]:
+    def judge(purchase: Purchase) -> Iterator[Outcome]:
+        kind = purchase.resource.at("capacityType" if purchase.resource.type == NODE_GROUP else "instanceMarketOptions")
+        if kind.unknown:
+            kind.require_known()
+        if not purchase.spot or is_preprocessing(purchase.resource):
+            return
+        training = is_training(purchase.resource) or (purchase.template is not None and is_training(purchase.template))
+        if training or _has_efa(purchase.template) or _has_efa(purchase.resource):
+            yield Finding(kind, "no spot for training or EFA")
+        elif _has_cards(purchase) and "evaluation" not in purposes(purchase.resource):
+            yield Finding(kind, "no spot for cards, unless the pool's purpose is evaluation or preprocessing")
+
+    def karpenter(pool: Resource) -> Iterator[Outcome]:
+        spot = [node for node in requirement(pool, KARPENTER_CAPACITY) if node.text() == "spot"]
+        cards = any(_cards(node) for node in requirement(pool, INSTANCE_TYPE_LABEL))
+        if spot and (is_training(pool) or (cards and not is_preprocessing(pool))):
+            yield Finding(spot[0], "no spot for training or cards")
+
+    yield from _each_purchase(stack, judge)
+    yield from each_resource(karpenter_pools(stack), karpenter)
+
+
+def _has_efa(resource: Resource | None) -> bool:
+    if resource is None:
+        return False
+    interfaces = resource.at("networkInterfaces")
+    if interfaces.opaque:
+        return False
+    return any(str(node.at("interfaceType").value).startswith("efa") for node in interfaces.elements())
+
+
+@rule(
+    "preprocessing-on-spot",
+    types=(NODE_GROUP, KARPENTER_POOL),
+    scope="stack",
+    severity="medium",
+    says="Preprocessing runs on spot machines; an on-demand group beside them stays at zero until they run out.",
+    fix="set trainshed:spot_preprocessing to true",
+)
+def preprocessing_on_spot(stack: Stack, _: Settings) -> Iterator[Outcome]:
+    groups = [group for group in stack.of(NODE_GROUP) if is_preprocessing(group)]
+    on_spot = any(group.at("capacityType").value == "SPOT" for group in groups)
+
+    def judge(group: Resource) -> Iterator[Outcome]:
+        kind = group.at("capacityType")
+        if kind.text() == "SPOT":
+            return
+        idle = not group.at("scalingConfig", "desiredSize").number() and not group.at("scalingConfig", "minSize").number()
+        if not (on_spot and idle):
+            yield Finding(kind, '"SPOT"')
+
+    yield from each_resource(groups, judge)
+
+
+@rule(
+    "spot-pools-mixed",
+    types=(NODE_GROUP,),
+    severity="medium",
+    says="A spot pool may choose among several types, so that one that runs out doesn't stop it.",
+    fix="list at least three types of alike processors and memory",
+    parameters={"types": {"type": "integer", "default": 3, "minimum": 1}},
+)
+def spot_pools_mixed(group: Resource, settings: Settings) -> Iterator[Outcome]:
+    if group.at("capacityType").text() == "SPOT" and len((types := group.at("instanceTypes")).elements()) < settings["types"]:
+        yield Finding(types, f"at least {settings['types']} types")
+
+
+@rule(
+    "reservations-end",
+    types=(CAPACITY_RESERVATION,),
+    severity="high",
+    says="A capacity reservation, which costs as much as running machines, has an end.",
+    fix='set endDateType to "limited" and endDate to the day when the job is over',
+    parameters={"days": {"type": "integer", "default": 90, "minimum": 1}},
+)
+def reservations_end(reservation: Resource, settings: Settings) -> Iterator[Outcome]:
+    kind, end = reservation.at("endDateType"), reservation.at("endDate")
+    if kind.text() != "limited" or not end.text():
+        yield Finding(kind if kind.text() != "limited" else end, '"limited", with an endDate')
+        return
+    last = _moment(end)
+    if last is None:
+        yield Finding(end, "a date such as 2026-12-24T11:30:00Z")
+    elif last.date() > settings.require_today() + timedelta(days=settings["days"]):
+        yield Finding(end, f"an end within {settings['days']} days of {settings.require_today().isoformat()}")
+
+
+def _moment(node: Node) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat((node.text() or "").replace("Z", "+00:00"))
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+@rule(
+    "blocks-within-their-dates",
+    types=BUYERS,
+    scope="stack",
+    severity="high",
+    says="Nodes of a capacity block run only between its start and its end.",
+    fix="set desiredSize to 0 outside the block's dates, and correct the tags trainshed.io/block-start and trainshed.io/block-end",
+    parameters={"nodes": {"type": "integer", "default": 64, "description": "EC2 sells no block with more instances"}},
+)
+def blocks_within_their_dates(stack: Stack, settings: Settings) -> Iterator[Outcome]:
+    def judge(purchase: Purchase) -> Iterator[Outcome]:
+        if not purchase.block:
+            return
+        if (purchase.maximum.number() or 0) > settings["nodes"]:
+            yield Finding(purchase.maximum, f"at most {settings['nodes']} nodes in a block")
+        desired = max(purchase.desired.number() or 0, purchase.minimum.number() or 0)
+        if not desired:
+            return
+        tags = {
+            key.rpartition("/")[2]: node for holder in ("tags", "labels") for key, node in purchase.resource.at(holder).entries().items()
+        }
+        start, end = (tags.get(key, purchase.resource.at("tags", f"trainshed.io/{key}")) for key in ("block-start", "block-end"))
+        first, last = _moment(start), _moment(end)
+        if first is None or last is None:
+            yield Finding(start if first is None else end, "the block's date, as nodes are asked for")
+        elif not first.date() <= settings.require_today() <= last.date():
+            yield Finding(
+                purchase.desired, f"0 on {settings.require_today().isoformat()}; the block runs from {start.value} to {end.value}"
+            )
+
+    yield from _each_purchase(stack, judge)
+
+
+@rule(
+    "cards-not-idle",
+    types=BUYERS,
+    scope="stack",
+    severity="medium",
+    says="Machines with cards that are paid by the hour start at zero and follow the queue.",
+    fix="set desiredSize and minSize to 0, and let the queue's autoscaler raise them",
+    parameters={"region": {"type": "string", "default": "us-west-2", "description": "where resources live that don't say"}},
+)
+def cards_not_idle(stack: Stack, settings: Settings) -> Iterator[Outcome]:
+    def judge(purchase: Purchase) -> Iterator[Outcome]:
+        if purchase.capacity not in ("on-demand", "spot") or not _has_cards(purchase):
+            return
+        for node in (purchase.desired, purchase.minimum):
+            if count := node.number():
+                where = region_of(purchase.resource, settings["region"])
+                rates = [rate for kind in purchase.types if (rate := catalog().hourly(kind.text() or "", where, purchase.capacity))]
+                cost = f"${rates[0][1] * count * HOURS_A_MONTH:,.0f} a month" if rates else "an unknown price"
+                yield Finding(node, f"0; {int(count)} idle nodes cost {cost}")
+                return
+
+    yield from _each_purchase(stack, judge)
