@@ -88,6 +88,7 @@ class Accelerator:
     environment: Mapping[str, str] = field(default_factory=lambda: NOTHING)
     health_codes: tuple[HealthCode, ...] = ()
     telemetry: Telemetry | None = None
+    gate_kind: str | None = None  # the word for its device files in workload/gate.py; None where that program doesn't know them
     taint_value: str = "present"
     extra_labels: Mapping[str, str] = field(default_factory=lambda: NOTHING)
 

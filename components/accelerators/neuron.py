@@ -42,6 +42,7 @@ NEURON = Accelerator(
     image_families=MappingProxyType({"x86_64": "AL2023_x86_64_NEURON"}),
     collective_backend="xla",
     device_plugin=PLUGIN,
+    gate_kind="neuron",
     environment=MappingProxyType(
         {
             # The runtime's own rendezvous, beside the framework's, on the first worker.

@@ -56,6 +56,7 @@ NVIDIA = Accelerator(
     image_families=MappingProxyType({"x86_64": "AL2023_x86_64_NVIDIA", "arm64": "AL2023_ARM_64_NVIDIA"}),
     collective_backend="nccl",
     device_plugin=PLUGIN,
+    gate_kind="nvidia",
     environment=MappingProxyType(
         {
             "NCCL_DEBUG": "WARN",
