@@ -148,7 +148,7 @@ def offers(pool: PoolSpec, cat: Catalog) -> dict[str, str]:
 
 
 def autoscaler_tags(pool: PoolSpec, cat: Catalog, node: Mapping[str, str]) -> dict[str, str]:
-    """Tags, for nodes with the labels `node`, of the auto-scaling group from which the cluster autoscaler learns what a node of an empty group would be.
+    """Tags of the auto-scaling group that tell the cluster autoscaler what a node of an empty group would be; `node` are its labels.
 
     Managed node groups don't copy their own tags there (aws/containers-roadmap#608).
     """
