@@ -19,6 +19,11 @@ class Constant:
     unit: str
     source: str
     fitted: bool = False
+    expected: float | None = None  # a fitted one's value before any fit
+
+    @property
+    def prior(self) -> float:
+        return self.value if self.expected is None else self.expected
 
 
 _FITTED = "fitted on the published step times in data/calibration.json, pulled towards the middle of its range (bench/planner.py)"
@@ -26,36 +31,42 @@ _FITTED = "fitted on the published step times in data/calibration.json, pulled t
 CONSTANTS: tuple[Constant, ...] = (
     # --- arithmetic
     Constant(name="matrix_volta", value=0.70, low=0.55, high=0.85, unit="of peak", source="large fp16 products on V100: 85-95 of 125 TFLOP/s in cuBLAS reports"),
-    Constant(name="matrix_ampere", value=0.85, low=0.70, high=0.95, unit="of peak", source=_FITTED, fitted=True),
-    Constant(name="matrix_hopper", value=0.72, low=0.60, high=0.85, unit="of peak", source=_FITTED, fitted=True),
-    Constant(name="matrix_hopper_fp8", value=0.62, low=0.45, high=0.75, unit="of fp8 peak", source=_FITTED, fitted=True),
+    Constant(name="matrix_ampere", value=0.85, low=0.70, high=0.95, unit="of peak", source=_FITTED, fitted=True, expected=0.85),
+    Constant(name="matrix_hopper", value=0.72, low=0.60, high=0.85, unit="of peak", source=_FITTED, fitted=True, expected=0.72),
+    Constant(name="matrix_hopper_fp8", value=0.62, low=0.45, high=0.75, unit="of fp8 peak", source=_FITTED, fitted=True, expected=0.62),
     Constant(name="matrix_blackwell", value=0.70, low=0.55, high=0.85, unit="of peak", source="as Hopper's; DGX B200 rows of Megatron-Bridge agree"),
-    Constant(name="matrix_blackwell_fp8", value=0.58, low=0.40, high=0.75, unit="of fp8 peak", source=_FITTED, fitted=True),
+    Constant(name="matrix_blackwell_fp8", value=0.58, low=0.40, high=0.75, unit="of fp8 peak", source=_FITTED, fitted=True, expected=0.58),
     Constant(name="matrix_tpu", value=0.80, low=0.65, high=0.95, unit="of peak", source="PaLM reports 57.8 % hardware utilization end to end on TPU v4"),
     Constant(name="matrix_other", value=0.62, low=0.40, high=0.80, unit="of peak", source="engineering choice for cards without published large runs"),
-    Constant(name="attention_kernel", value=0.62, low=0.35, high=0.85, unit="of a large product's rate", source=_FITTED, fitted=True),
-    Constant(name="memory_bandwidth", value=0.75, low=0.60, high=0.92, unit="of peak", source=_FITTED, fitted=True),
+    Constant(name="attention_kernel", value=0.70, low=0.45, high=0.90, unit="of a large product's rate", source=_FITTED, fitted=True, expected=0.70),
+    Constant(name="attention_kernel_hopper", value=0.58, low=0.30, high=0.85, unit="of a large product's rate (Hopper and later)", source=_FITTED,
+             fitted=True, expected=0.58),
+    Constant(name="memory_bandwidth", value=0.75, low=0.60, high=0.92, unit="of peak", source=_FITTED, fitted=True, expected=0.75),
     Constant(name="roofline_overlap", value=0.50, low=0.0, high=1.0, unit="share of the shorter of arithmetic and memory time that adds to the longer",
              source="engineering choice: tiles prefetch, their edges don't"),
     Constant(name="kernel_gap", value=4e-6, low=1e-6, high=1e-5, unit="s per kernel", source="launch gaps seen in profiler traces; CUDA launch costs 2-6 us"),
     Constant(name="elementwise_passes", value=1.0, low=0.6, high=1.8, unit="of the traffic of plainly fused norms, activations and residuals",
-             source=_FITTED, fitted=True),
+             source=_FITTED, fitted=True, expected=1.0),
+    Constant(name="plain_framework", value=1.8, low=1.0, high=3.0, unit="times that traffic where weights are sharded (zero2, zero3): eager or compiled kernels",
+             source=_FITTED, fitted=True, expected=1.8),
     # --- links
-    Constant(name="link_efficiency", value=0.75, low=0.55, high=0.92, unit="of the link's one-way peak", source=_FITTED, fitted=True),
-    Constant(name="network_efficiency", value=0.75, low=0.50, high=0.92, unit="of the network's one-way peak", source=_FITTED, fitted=True),
+    Constant(name="link_efficiency", value=0.75, low=0.55, high=0.92, unit="of the link's one-way peak", source=_FITTED, fitted=True, expected=0.75),
+    Constant(name="network_efficiency", value=0.75, low=0.50, high=0.92, unit="of the network's one-way peak", source=_FITTED, fitted=True, expected=0.75),
     Constant(name="link_latency", value=3e-6, low=1e-6, high=1e-5, unit="s per ring step inside a domain", source="nccl-tests small-message latency"),
     Constant(name="network_latency", value=8e-6, low=4e-6, high=3e-5, unit="s per ring step between nodes", source="nccl-tests small-message latency"),
-    Constant(name="tensor_overlap", value=0.15, low=0.0, high=0.6, unit="of tensor-parallel traffic hidden", source=_FITTED, fitted=True),
+    Constant(name="tensor_overlap", value=0.15, low=0.0, high=0.6, unit="of tensor-parallel traffic hidden", source=_FITTED, fitted=True, expected=0.15),
     Constant(name="data_overlap", value=0.70, low=0.2, high=0.95, unit="of data-parallel traffic hidden where arithmetic lasts long enough",
-             source=_FITTED, fitted=True),
+             source=_FITTED, fitted=True, expected=0.70),
     Constant(name="shard_overlap", value=0.85, low=0.5, high=0.97, unit="of weight gathering (zero3) hidden where arithmetic lasts long enough",
-             source=_FITTED, fitted=True),
+             source=_FITTED, fitted=True, expected=0.85),
     Constant(name="pipeline_overlap", value=0.50, low=0.0, high=0.9, unit="of stage-to-stage traffic hidden", source="engineering choice"),
     Constant(name="expert_overlap", value=0.50, low=0.1, high=0.95, unit="of expert traffic hidden", source="DeepSeek-V3 hides nearly all, Megatron-Core little"),
     Constant(name="expert_imbalance", value=1.10, low=1.0, high=1.4, unit="load of the fullest expert rank against the mean", source="engineering choice"),
+    Constant(name="expert_gap", value=2e-3, low=2e-4, high=6e-3, unit="s per sparse layer and micro-batch: routing waits for the host", source=_FITTED,
+             fitted=True, expected=2e-3),
     Constant(name="context_overlap", value=0.80, low=0.3, high=0.95, unit="of ring-attention traffic hidden", source="engineering choice"),
     # --- scale
-    Constant(name="straggler", value=0.006, low=0.0, high=0.02, unit="step time added per doubling of nodes", source=_FITTED, fitted=True),
+    Constant(name="straggler", value=0.006, low=0.0, high=0.02, unit="step time added per doubling of nodes", source=_FITTED, fitted=True, expected=0.006),
     Constant(name="step_overhead", value=0.01, low=0.0, high=0.05, unit="s per step", source="data loading and logging; engineering choice"),
 )  # fmt: skip
 
@@ -73,10 +84,12 @@ class Tuning:
     matrix_tpu: float
     matrix_other: float
     attention_kernel: float
+    attention_kernel_hopper: float
     memory_bandwidth: float
     roofline_overlap: float
     kernel_gap: float
     elementwise_passes: float
+    plain_framework: float
     link_efficiency: float
     network_efficiency: float
     link_latency: float
@@ -87,6 +100,7 @@ class Tuning:
     pipeline_overlap: float
     expert_overlap: float
     expert_imbalance: float
+    expert_gap: float
     context_overlap: float
     straggler: float
     step_overhead: float
@@ -94,4 +108,5 @@ class Tuning:
 
 _VALUES = {constant.name: constant.value for constant in CONSTANTS}
 DEFAULT = Tuning(**{field.name: _VALUES[field.name] for field in fields(Tuning)})
+PRIOR = Tuning(**{constant.name: constant.prior for constant in CONSTANTS if constant.name in _VALUES})
 FITTED = tuple(constant for constant in CONSTANTS if constant.fitted)

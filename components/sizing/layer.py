@@ -54,11 +54,17 @@ def rates(job: Job, tuning: Tuning) -> Rates:
         "tpu": tuning.matrix_tpu,
     }.get(card.generation, tuning.matrix_other)
     plain = card.tflops * 1e12 * plain_share * card.power
+    attention = tuning.attention_kernel_hopper if card.generation in ("hopper", "blackwell") else tuning.attention_kernel
     matrix, width = plain, 2.0
     if job.precision == "fp8" and card.fp8_tflops:
         share = tuning.matrix_blackwell_fp8 if card.generation == "blackwell" else tuning.matrix_hopper_fp8
         matrix, width = card.fp8_tflops * 1e12 * share * card.power, 1.0
-    return Rates(plain, matrix, width, plain * tuning.attention_kernel, card.memory_gb_per_s * 1e9 * tuning.memory_bandwidth, tuning.roofline_overlap)
+    return Rates(plain, matrix, width, plain * attention, card.memory_gb_per_s * 1e9 * tuning.memory_bandwidth, tuning.roofline_overlap)
+
+
+def _passes(layout: Layout, tuning: Tuning) -> float:
+    plain = tuning.plain_framework if layout.sharding in ("zero2", "zero3") else 1.0
+    return tuning.elementwise_passes * plain
 
 
 def _both(arithmetic: float, memory: float, overlap: float) -> float:
@@ -78,8 +84,8 @@ def linear(rate: Rates, tokens: float, n: float, k: float, *, plain: bool = Fals
     forward = product(rate, tokens, n, k, plain=plain, groups=groups)
     backward = product(rate, tokens, k, n, plain=plain, groups=groups)
     if not frozen:
-        # Weight gradients add up in 32 bits: read and written once a micro-batch.
-        backward += product(rate, n, k, tokens, plain=plain, groups=groups, out_bytes=8.0)
+        # Weight gradients are read and written once a micro-batch, in 32 bits, or in 16 where products are in 8.
+        backward += product(rate, n, k, tokens, plain=plain, groups=groups, out_bytes=4.0 * rate.element_bytes)
     if rate.element_bytes < 2 and not plain:
         # Casting to eight bits with its scale: inputs forward, output gradients backward.
         forward += groups * tokens * k * 3.0 / rate.memory
@@ -144,13 +150,14 @@ def layer_time(job: Job, layout: Layout, tuning: Tuning, rate: Rates, *, sparse:
             add(linear(rate, tokens, shape.hidden, experts.shared * experts.ffn / tensor, frozen=frozen))
         # Tokens are copied once per visited expert into their experts' order, and back with their weights.
         element += own_tokens * experts.active * (16.0 * shape.hidden + 6.0 * experts.ffn) + tokens * experts.shared * 6.0 * experts.ffn / tensor
-        kernels += 20.0
+        forward += tuning.expert_gap / 3
+        backward += tuning.expert_gap * 2 / 3
         expert_forward = _expert_traffic(job, layout, tuning, own_tokens)
     else:
         add(linear(rate, tokens, up * shape.ffn / tensor, shape.hidden, frozen=frozen))
         add(linear(rate, tokens, shape.hidden, shape.ffn / tensor, frozen=frozen))
         element += tokens * (6.0 if shape.gated else 4.0) * shape.ffn / tensor
-    element_seconds = element * tuning.elementwise_passes / rate.memory
+    element_seconds = element * _passes(layout, tuning) / rate.memory
     forward += element_seconds + kernels * tuning.kernel_gap
     backward += element_seconds * _BACKWARD_ELEMENTWISE + 2 * kernels * tuning.kernel_gap
 
@@ -208,5 +215,5 @@ def head_time(job: Job, layout: Layout, tuning: Tuning, rate: Rates) -> float:
     tokens = layout.micro_batch * shape.sequence / layout.context
     forward, backward = linear(rate, tokens, shape.vocab / layout.tensor, shape.hidden, plain=True, frozen=job.lora_rank > 0)
     # Scores go to 32 bits, are read for their maximum and their sum, and their gradient is written and read back.
-    loss = tokens * shape.vocab / layout.tensor * 24.0 * tuning.elementwise_passes / rate.memory
+    loss = tokens * shape.vocab / layout.tensor * 24.0 * _passes(layout, tuning) / rate.memory
     return forward + backward + loss

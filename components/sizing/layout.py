@@ -72,7 +72,7 @@ def stage_layers(layers: int, pipeline: int) -> tuple[int, int, int] | None:
 
 
 def fused_by_default(precision: Precision, recompute: Recompute | None, generation: str) -> bool:
-    """Whether attention is one kernel when the task file leaves it open: what runs of that kind did."""
-    if generation == "volta" or precision == "fp16" or recompute == "selective":
+    """Whether attention is one kernel when the task file leaves it open: what published runs of that kind did."""
+    if generation == "volta" or precision == "fp16":
         return False
-    return not (recompute == "full" and generation == "ampere")
+    return not (recompute in ("selective", "full") and generation == "ampere")

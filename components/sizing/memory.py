@@ -18,6 +18,7 @@ FRAGMENTATION = Constant(name="fragmentation", value=0.05, low=0.03, high=0.10, 
                          source="5-10 % of the allocator's memory is lost to fragments; expandable segments reach the lower end")  # fmt: skip
 _STATE = {"adam": 12.0, "adafactor": 4.5, "sgd": 8.0}  # 32-bit master copy, and two moments, row-and-column moments, or one
 _LOSS_BYTES = 8.0  # a score of the output layer: 32-bit copy and its gradient, held at once
+_SELECTIVE_KEPT = 0.7  # with fused attention there are no scores to drop: every other product's output goes instead (torchtitan's operator mode)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,17 +53,21 @@ def layer_activations(job: Job, layout: Layout, *, sparse: bool = False) -> floa
     if layout.recompute == "full":
         return 2.0 * tokens * shape.hidden / copies
     masks = 0.0 if shape.gated else 2.0  # two dropout masks of one byte; gated models train without dropout
-    alike = (8.0 + masks) * shape.hidden / copies  # inputs of both norms and of both blocks
+    # Inputs of both norms and of both blocks; a product keeps its input in its own precision.
+    eight = job.precision == "fp8"
+    alike = ((6.0 if eight else 8.0) + masks) * shape.hidden / copies
+    act = (5.0 if eight else 6.0) if shape.gated else (3.0 if eight else 4.0)
     wide = (2.0 * shape.heads * (shape.key_dim + shape.value_dim) + 2.0 * max(shape.kv_heads, tensor) * (shape.key_dim + shape.value_dim)) / tensor
     if sparse and (experts := shape.experts):
         visited = experts.active / tensor + experts.shared / tensor
-        block = (6.0 if shape.gated else 4.0) * experts.ffn * visited + 4.0 * shape.hidden * experts.active / tensor
+        block = act * experts.ffn * visited + 4.0 * shape.hidden * experts.active / tensor
     else:
-        block = (6.0 if shape.gated else 4.0) * shape.ffn / tensor
+        block = act * shape.ffn / tensor
     scores = 0.0
     if not layout.fused_attention and layout.recompute == "none":
         scores = 5.0 * shape.heads * shape.sequence / tensor
-    return tokens * (alike + wide + block + scores)
+    kept = _SELECTIVE_KEPT if layout.recompute == "selective" and layout.fused_attention else 1.0
+    return tokens * (alike + wide + block + scores) * kept
 
 
 def of(job: Job, layout: Layout) -> Memory:
@@ -72,7 +77,7 @@ def of(job: Job, layout: Layout) -> Memory:
     ranks = layout.data * layout.context
     expert_ranks = max(1, ranks // layout.expert)
     trained, trained_routed = (lora_parameters(job, layout), 0.0) if job.lora_rank else (everywhere, routed)
-    weight_bytes = 3.0 if job.precision == "fp8" else 2.0  # fp8 keeps a quantized copy beside the 16-bit weight
+    weight_bytes = 2.0  # fp8 keeps a weight and its transpose, a byte each; the 32-bit master copy is the optimizer's
     if layout.sharding == "zero3":
         # Sharded weights, and two layers gathered at a time.
         per_layer = (everywhere / shape.layers + routed / shape.layers) * layout.pipeline
@@ -80,7 +85,8 @@ def of(job: Job, layout: Layout) -> Memory:
     else:
         weights = weight_bytes * (everywhere + routed)
     gradient_shared = layout.sharding in ("zero2", "zero3")
-    gradients = 4.0 * (trained / (ranks if gradient_shared else 1) + trained_routed / (expert_ranks if gradient_shared else 1))
+    # fp8 recipes add gradients up in bf16, others in 32 bits (NeMo performance recipes; Megatron's distributed optimizer).
+    gradients = (2.0 if job.precision == "fp8" else 4.0) * (trained / (ranks if gradient_shared else 1) + trained_routed / (expert_ranks if gradient_shared else 1))
     state_shared = layout.sharding != "ddp"
     optimizer = _STATE[job.optimizer] * (trained / (ranks if state_shared else 1) + trained_routed / (expert_ranks if state_shared else 1))
     activations = stage_activations(job, layout)

@@ -14,6 +14,8 @@ from components.sizing.layout import Job, Layout, stage_layers
 from components.sizing.links import path
 
 _OPTIMIZER_BYTES = {"adam": 34.0, "adafactor": 24.0, "sgd": 22.0}  # read and written a parameter: gradient, master copy, moments, weight
+_SELECTIVE_AGAIN = 0.3  # of the forward pass, where fused attention leaves selective recomputation only products to drop
+_FUSED_BACKWARD = 2.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +50,8 @@ class Clock:
         self._layers: dict[tuple[object, ...], tuple[LayerTime, LayerTime | None, float]] = {}
 
     def _parts(self, layout: Layout) -> tuple[LayerTime, LayerTime | None, float]:
-        key = (layout.tensor, layout.context, layout.expert, layout.micro_batch, layout.sequence_parallel, layout.fused_attention)
+        plain = layout.sharding in ("zero2", "zero3")
+        key = (layout.tensor, layout.context, layout.expert, layout.micro_batch, layout.sequence_parallel, layout.fused_attention, plain)
         found = self._layers.get(key)
         if found is None:
             sparse = layer_time(self.job, layout, self.tuning, self.rate, sparse=True) if self.job.shape.experts else None
@@ -130,7 +133,7 @@ class Clock:
             everywhere, routed = lora_parameters(job, layout), 0.0
         wide = path(job.machine, tuning, layout.tensor, ranks)
         narrow = path(job.machine, tuning, layout.tensor * layout.expert, max(1, ranks // layout.expert))
-        gradient = 2.0 if job.precision == "fp16" or layout.sharding == "zero3" else 4.0
+        gradient = 2.0 if job.precision in ("fp16", "fp8") or layout.sharding == "zero3" else 4.0
         hidden = layout.fused_attention
 
         def gathers(width: float) -> float:
@@ -181,7 +184,7 @@ def _with_recompute(time: LayerTime, layout: Layout) -> _Cost:
     again = 1.0 if layout.recompute == "full" else 0.0
     compute = time.forward * (1 + again) + time.backward
     if layout.recompute == "selective":
-        compute += time.attention_forward
+        compute += _SELECTIVE_AGAIN * time.forward if layout.fused_attention else time.attention_forward
     return _Cost(
         compute,
         time.tensor_forward * (1 + again) + time.tensor_backward,
@@ -232,8 +235,5 @@ def hardware_flops(job: Job, layout: Layout) -> float:
     if layout.recompute == "full":
         again = matrices - head + attention
     elif layout.recompute == "selective":
-        again = attention
+        again = _SELECTIVE_AGAIN * (matrices - head) if layout.fused_attention else attention
     return (matrices + attention + backward + again) * job.tokens_per_step / layout.cards
-
-
-_FUSED_BACKWARD = 2.5

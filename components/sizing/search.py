@@ -1,0 +1,188 @@
+"""The splits that are possible on a number of cards, and the best of them.
+
+Hides the order of the search: tensor inside the fast domain, context for long sequences, pipeline across nodes, data outermost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from components.sizing import memory
+from components.sizing.constants import DEFAULT, Tuning
+from components.sizing.layout import Job, Layout, fused_by_default, stage_layers
+from components.sizing.machines import Machine
+from components.sizing.memory import Memory
+from components.sizing.shape import Shape
+from components.sizing.step import Clock, StepTime
+from components.spec.sizing import ParallelismSpec, Recompute, Sharding, TrainingSpec
+
+_MICRO_BATCHES = (1, 2, 4, 8, 16, 32)
+_LONG_SEQUENCE = 16384  # beyond it one card's activations of a single sequence call for a context group
+_TENSOR_LIMIT = 16
+_VIRTUAL_LIMIT = 12
+_DEFAULT_BATCH_TOKENS = 4_194_304
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One split with its time and memory."""
+
+    layout: Layout
+    job: Job
+    step: StepTime
+    memory: Memory
+
+    @property
+    def tokens_per_second(self) -> float:
+        return self.job.tokens_per_step / self.step.total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """All splits of a search, best first: those that fit, and the nearest to fitting when none does."""
+
+    fitting: tuple[Candidate, ...]
+    tightest: Candidate | None
+    tried: int
+
+
+def powers(limit: int) -> list[int]:
+    return [1 << i for i in range(limit.bit_length()) if 1 << i <= limit]
+
+
+def divisors(number: int) -> list[int]:
+    small = [d for d in range(1, int(number**0.5) + 1) if number % d == 0]
+    return sorted({*small, *(number // d for d in small)})
+
+
+def tensor_choices(shape: Shape, machine: Machine) -> list[int]:
+    choices = powers(min(machine.domain, _TENSOR_LIMIT))
+    return [t for t in choices if shape.heads % t == 0 and (shape.kv_heads % t == 0 or t % shape.kv_heads == 0)]
+
+
+def pipeline_choices(shape: Shape, machine: Machine) -> list[int]:
+    if machine.card.generation == "tpu":
+        return [1]  # a torus is wide enough for tensor and data groups; published TPU runs use no pipeline
+    return [p for p in range(1, min(shape.layers, 128) + 1) if stage_layers(shape.layers, p)]
+
+
+def context_choices(shape: Shape) -> list[int]:
+    if shape.sequence < _LONG_SEQUENCE:
+        return [1]
+    return [c for c in powers(32) if shape.sequence // c >= 4096]
+
+
+def expert_choices(shape: Shape) -> list[int]:
+    if not shape.experts:
+        return [1]
+    return [e for e in divisors(shape.experts.count) if e <= 64]
+
+
+def virtual_choices(layers: int, pipeline: int, micro: int) -> list[int]:
+    """Chunks of a stage; interleaving wants the micro-batches to come in rounds of one for each stage."""
+    dealt = stage_layers(layers, pipeline)
+    if pipeline == 1 or dealt is None or micro % pipeline:
+        return [1]
+    return [v for v in divisors(max(dealt)) if v <= _VIRTUAL_LIMIT]
+
+
+def _data_choices(cards: int, inner: int, batch: int | None) -> list[int]:
+    room = cards // inner
+    if room < 1:
+        return []
+    if batch is None:
+        return [room]
+    fitting = [d for d in divisors(batch) if d <= room]
+    return fitting[-1:]
+
+
+def layouts(shape: Shape, machine: Machine, cards: int, training: TrainingSpec, asked: ParallelismSpec) -> Iterator[tuple[Layout, int]]:
+    """Every split with its global batch, before recomputation and sharding are chosen."""
+    batch = training.global_batch
+    wanted = batch or max(1, round(_DEFAULT_BATCH_TOKENS / shape.sequence))
+    for tensor in [asked.tensor] if asked.tensor else tensor_choices(shape, machine):
+        for context in [asked.context] if asked.context else context_choices(shape):
+            for pipeline in [asked.pipeline] if asked.pipeline else pipeline_choices(shape, machine):
+                for data in _data_choices(cards, tensor * context * pipeline, batch):
+                    for micro_batch in [asked.micro_batch] if asked.micro_batch else _MICRO_BATCHES:
+                        total = batch or max(1, round(wanted / (data * micro_batch))) * data * micro_batch
+                        if total % (data * micro_batch) or (batch is None and micro_batch > 1 and total > 2 * wanted):
+                            continue
+                        micro = total // (data * micro_batch)
+                        for expert in [asked.expert] if asked.expert else expert_choices(shape):
+                            if (data * context) % expert:
+                                continue
+                            virtual = [asked.virtual_stages] if asked.virtual_stages else virtual_choices(shape.layers, pipeline, micro)
+                            for chunks in virtual:
+                                yield (
+                                    Layout(tensor=tensor, pipeline=pipeline, context=context, expert=expert, data=data, virtual=chunks,
+                                           micro_batch=micro_batch),
+                                    total,
+                                )  # fmt: skip
+
+
+def keepings(layout: Layout, training: TrainingSpec) -> Iterator[tuple[Sharding, Recompute]]:
+    """Sharding and recomputation in the order of their cost in time."""
+    shardings: list[Sharding]
+    if training.sharding:
+        shardings = [training.sharding]
+    elif layout.pipeline == 1:
+        shardings = ["zero1", "zero3"]
+    else:
+        shardings = ["zero1"]
+    recomputes: list[Recompute] = [training.recompute] if training.recompute else ["none", "selective", "full"]
+    for recompute in recomputes:
+        for sharding in shardings:
+            yield sharding, recompute
+
+
+def search(shape: Shape, machine: Machine, cards: int, training: TrainingSpec, asked: ParallelismSpec, tuning: Tuning = DEFAULT,
+           *, ignore_memory: bool = False) -> Found:  # fmt: skip
+    """All splits of `cards` cards that keep to what the task file asks, best first by tokens a second."""
+    clocks: dict[int, Clock] = {}
+    fitting: list[Candidate] = []
+    tightest: tuple[float, Layout, Job, Memory] | None = None
+    tried = 0
+    for layout, batch in layouts(shape, machine, cards, training, asked):
+        if batch not in clocks:
+            job = Job(shape=shape, machine=machine, precision=training.precision, global_batch=batch, optimizer=training.optimizer,
+                      lora_rank=training.rank if training.method == "lora" else 0)  # fmt: skip
+            clocks[batch] = Clock(job, tuning)
+        clock = clocks[batch]
+        best: Candidate | None = None
+        for sharding, recompute in keepings(layout, training):
+            tried += 1
+            full = complete(layout, training, asked, machine, sharding, recompute)
+            held = memory.of(clock.job, full)
+            if tightest is None or held.total < tightest[0]:
+                tightest = (held.total, full, clock.job, held)
+            if not held.fits and not ignore_memory:
+                continue
+            candidate = Candidate(layout=full, job=clock.job, step=clock.step(full), memory=held)
+            if best is None or candidate.step.total < best.step.total:
+                best = candidate
+            if recompute != "none" and not ignore_memory:
+                break  # what costs more time and less memory can't be better than what fits already
+        if best:
+            fitting.append(best)
+    fitting.sort(key=lambda c: (-c.tokens_per_second, c.layout.tensor, c.layout.pipeline, c.layout.virtual, c.layout.micro_batch))
+    last = None
+    if tightest:
+        last = Candidate(layout=tightest[1], job=tightest[2], step=Clock(tightest[2], tuning).step(tightest[1]), memory=tightest[3])
+    return Found(fitting=tuple(fitting), tightest=last, tried=tried)
+
+
+def complete(layout: Layout, training: TrainingSpec, asked: ParallelismSpec, machine: Machine, sharding: Sharding, recompute: Recompute) -> Layout:
+    """The layout with what follows from precision, recomputation and the machine's age."""
+    if training.attention == "auto":
+        fused = fused_by_default(training.precision, recompute if training.recompute else None, machine.card.generation)
+    else:
+        fused = training.attention == "fused"
+    sequence = asked.sequence_parallel
+    if sequence is None:
+        # Sequence parallelism came with selective recomputation; fp16 runs without it predate both.
+        sequence = not (training.precision == "fp16" and recompute != "selective")
+    return Layout(tensor=layout.tensor, pipeline=layout.pipeline, context=layout.context, expert=layout.expert, data=layout.data,
+                  virtual=layout.virtual, micro_batch=layout.micro_batch, sequence_parallel=sequence, recompute=recompute,
+                  sharding=sharding, fused_attention=fused)  # fmt: skip
