@@ -13,7 +13,7 @@ from types import MappingProxyType
 from components.catalog.pins import Origin
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Addon:
     """One EKS add-on; `service_account` and `managed_policy` are None where it needs no AWS permissions.
 
@@ -51,7 +51,7 @@ class UnknownAddon(KeyError):
         return str(self.args[0])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Addons:
     """All add-ons the project installs."""
 

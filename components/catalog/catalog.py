@@ -40,7 +40,7 @@ class UnknownInstanceType(KeyError):
         return f'"{self.name}" is not in the catalog; {self.hint}'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Catalog:
     """All facts, dated. `replace` and `with_instance` give a changed copy, so that a test can add a family."""
 

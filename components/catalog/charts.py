@@ -45,7 +45,7 @@ class ImagePin:
         return f"{self.registry}/{self.repository}:{self.tag}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Charts:
     """Charts by name and images by name."""
 

@@ -33,7 +33,7 @@ class ImageFamily:
     last_kubernetes: str | None = None  # the newest Kubernetes version it was made for
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Images:
     """All families, and the release pinned for each Kubernetes version."""
 

@@ -52,7 +52,7 @@ class UnknownKubernetesVersion(KeyError):
         return f'Kubernetes "{self.version}" is not in the catalog; {self.hint}'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Kubernetes:
     """All versions the catalog knows, oldest first."""
 

@@ -29,7 +29,7 @@ class Limit:
     code: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Limits:
     """Defaults of a new account, unless said otherwise."""
 

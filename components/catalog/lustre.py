@@ -81,7 +81,7 @@ class IntelligentTiering:
     metadata_iops: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Lustre:
     """All deployment types, and what holds for every file system."""
 

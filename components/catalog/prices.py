@@ -29,7 +29,7 @@ class Price:
     origin: Origin
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Item:
     """One thing AWS sells: its price in us-east-1 and in the regions that differ from it."""
 
@@ -40,7 +40,7 @@ class Item:
     origin: Origin
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Prices:
     """All items, the regions whose machine prices equal us-east-1's, and Capacity Block rates for one machine's hour."""
 
@@ -85,8 +85,8 @@ class Prices:
         """Whether `machine_hour`'s figure is from memory, out of date by its nature, or known to have changed since."""
         if kind == "block":
             return self.blocks_origin.unverified
-        assumed = region != "us-east-1" and instance.family not in self.machines_as_us_east_1.get(region, ())
-        return kind == "spot" or assumed
+        read = region == "us-east-1" or instance.name in self.machines_elsewhere.get(region, {})
+        return kind == "spot" or not (read or instance.family in self.machines_as_us_east_1.get(region, ()))
 
     def _as_us_east_1(self, family: str, region: str) -> bool:
         return (

@@ -90,7 +90,9 @@ def test_an_unknown_item_or_region_has_no_price_rather_than_zero() -> None:
         ("p5.48xlarge", "us-west-2", "on-demand", (55.04, 55.04)),
         ("p5.48xlarge", "us-west-2", "spot", (21.62, 22.73)),
         ("p5.48xlarge", "us-west-2", "block", (39.33, 39.33)),
-        ("p5.48xlarge", "eu-north-1", "on-demand", None),
+        ("p5.48xlarge", "eu-north-1", "on-demand", (58.8928, 58.8928)),
+        ("p5.48xlarge", "af-south-1", "on-demand", None),
+        ("m7i.8xlarge", "eu-north-1", "on-demand", None),
         ("p5e.48xlarge", "us-east-2", "on-demand", None),
         ("trn2.48xlarge", "us-east-2", "on-demand", None),
         ("p6e-gb200.36xlarge", "us-east-1", "block", None),
@@ -107,11 +109,11 @@ def test_a_machines_hour_costs_what_was_read_or_nothing_is_said(
 
 
 def test_prices_taken_over_from_another_region_by_memory_say_so() -> None:
-    p5, m7i = CAT.instance("p5.48xlarge"), CAT.instance("m7i.8xlarge")
+    p5, m6i = CAT.instance("p5.48xlarge"), CAT.instance("m6i.8xlarge")
     assert not PRICES.machine_unverified(p5, "us-east-1", "on-demand")
     assert not PRICES.machine_unverified(p5, "us-west-2", "on-demand")
-    assert PRICES.machine_unverified(p5, "us-east-2", "on-demand")
-    assert PRICES.machine_unverified(m7i, "us-west-2", "on-demand")
+    assert not PRICES.machine_unverified(p5, "eu-north-1", "on-demand")
+    assert PRICES.machine_unverified(m6i, "us-west-2", "on-demand")
     assert PRICES.machine_unverified(p5, "us-west-2", "spot")
     assert PRICES.machine_unverified(p5, "us-west-2", "block")
 
@@ -122,6 +124,12 @@ def test_no_machine_is_free_anywhere() -> None:
         for low, high in entry.spot_usd_per_hour.values():
             assert 0 < low <= high
     assert [usd for usd in PRICES.blocks.values() if usd <= 0] == []
+
+
+def test_prices_of_other_regions_are_for_types_sold_there() -> None:
+    for region, rates in PRICES.machines_elsewhere.items():
+        assert [name for name in rates if not CAT.zones_offering(name, region)] == [], region
+        assert [usd for usd in rates.values() if usd <= 0] == []
 
 
 def test_block_rates_are_for_types_sold_in_blocks() -> None:
