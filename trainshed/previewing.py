@@ -5,14 +5,13 @@ Hides the order in which these are made, and gives the one JSON object of the co
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
-from components.planning.summary import summary
+from components.planning.summary import EMPTY, summary
 from components.problems import Problem, errors
 from infra.recording import Record
-from infra.settings import ROOT, Settings, from_file
+from infra.settings import Settings, from_file
 
 _EMPTY_COST: dict[str, Any] = {
     "currency": "USD",
@@ -83,30 +82,27 @@ def preview(stack: str) -> Preview:
     """Read, check, declare, price and judge a stack, by name or path."""
     settings = from_file(stack)
     if settings.stack is None or errors(settings.problems):
-        plan = summary(settings.stack, settings.catalog) if settings.stack else {}
-        return Preview(settings=settings, outputs={}, plan=plan, cost=dict(_EMPTY_COST))
+        return Preview(settings=settings, outputs={}, plan=dict(EMPTY), cost=dict(_EMPTY_COST))
     # The SDK takes most of a second to import: a stack file with errors is told sooner.
     from infra.build import build
+
+    from components.planning.cost import estimate
     from infra.recording import run
+    from trainshed.judging import judge
 
     recording = run(lambda: build(settings), stack=settings.name)
     records = tuple(each for each in recording.records if each.type != "pulumi:pulumi:Stack")
     plain = [resource(each) for each in records]
-    from components.planning.cost import estimate
-    from policies.evaluation import evaluate_stack
-
-    priced = estimate(plain, settings.valid, settings.catalog)
-    verdict = evaluate_stack(plain, environment=settings.valid.environment, monthly_usd=priced["monthly"]["expected"])
+    stack_spec = settings.valid
+    priced = estimate(plain, stack_spec, settings.catalog)
+    verdict = judge(plain, stack=settings.name, environment=stack_spec.environment, cost=priced)
     return Preview(
         settings=settings,
         records=records,
         outputs=recording.outputs,
-        plan=summary(settings.valid, settings.catalog),
+        plan=summary(stack_spec, settings.catalog),
         cost=priced,
-        policies=tuple(verdict["violations"]),
-        unjudged=tuple(verdict["unjudged"]),
-        exemptions=tuple(verdict["exempted"]),
+        policies=verdict.violations,
+        unjudged=verdict.unjudged,
+        exemptions=verdict.exempted,
     )
-
-
-__all__ = ["ROOT", "Path", "Preview", "asdict", "preview", "resource"]
