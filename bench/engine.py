@@ -1,6 +1,6 @@
 """Time of the real engine over a stack with the echo provider: preview, up, a second up, refresh, destroy.
 
-    python bench/engine.py [--stack prod]
+python bench/engine.py [--stack prod]
 """
 
 from __future__ import annotations

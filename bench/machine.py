@@ -14,7 +14,10 @@ PACKAGES = ("pulumi", "pulumi-aws", "pulumi-kubernetes", "pydantic")
 
 def described() -> list[str]:
     """Date, processor, memory, system, interpreter and the versions of what was measured."""
-    cpu = next((line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), platform.machine())
+    cpu = next(
+        (line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")),
+        platform.machine(),
+    )
     memory_kib = int(next(line.split()[1] for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemTotal")))
     load = os.getloadavg()
     return [

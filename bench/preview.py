@@ -1,6 +1,6 @@
 """Time and memory of `trainshed preview` as a cold process, against pools and nodes.
 
-    python bench/preview.py [--stack prod] [--runs 3]
+python bench/preview.py [--stack prod] [--runs 3]
 """
 
 from __future__ import annotations
@@ -82,7 +82,15 @@ def main() -> None:
                 path = Path(folder) / f"Pulumi.case{len(rows)}.yaml"
                 path.write_text(yaml.safe_dump({"config": changed}))
             runs = [measured(path) for _ in range(arguments.runs)]
-            rows.append([name, runs[0][2], f"{statistics.median(run[0] for run in runs):.2f}", f"{min(run[0] for run in runs):.2f}", f"{max(run[1] for run in runs):.0f}"])
+            rows.append(
+                [
+                    name,
+                    runs[0][2],
+                    f"{statistics.median(run[0] for run in runs):.2f}",
+                    f"{min(run[0] for run in runs):.2f}",
+                    f"{max(run[1] for run in runs):.0f}",
+                ]
+            )
             print(f"{name}: {rows[-1][2]} s", file=sys.stderr, flush=True)
     print(table(["stack", "resources", "seconds (median)", "seconds (best)", "peak MiB"], rows))
 

@@ -68,7 +68,7 @@ def locked(folder: Path) -> Iterator[None]:
 def go(arguments: list[str], folder: Path) -> str:
     """Run Go with nothing of the caller's flags that could change what is built."""
     environment = {**os.environ, "GOFLAGS": "-mod=readonly -buildvcs=false", "GOWORK": "off", "CGO_ENABLED": "0"}
-    finished = subprocess.run(["go", *arguments], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    finished = subprocess.run(["go", *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if finished.returncode != 0:
         raise SystemExit(f"go {' '.join(arguments)} failed in {folder}:\n{finished.stderr[-6000:]}")
     return finished.stdout
@@ -137,7 +137,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--list", action="store_true", help="show each program and where it lies, build nothing")
     parser.add_argument("--env", action="store_true", help="print a line that puts the built programs on a shell's PATH")
-    parser.add_argument("--only", action="append", metavar="NAME", choices=[tool.name for tool in BUILT], help="build only this one (may be repeated)")
+    parser.add_argument(
+        "--only", action="append", metavar="NAME", choices=[tool.name for tool in BUILT], help="build only this one (may be repeated)"
+    )
     arguments = parser.parse_args()
     if arguments.list:
         say(listing())

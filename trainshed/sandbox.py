@@ -1,4 +1,7 @@
-"""`trainshed sandbox up|down|status`: a stack's queues over a local control plane with fake nodes; it hides where that lives and who holds it."""
+"""`trainshed sandbox up|down|status`: a stack's queues over a local control plane with fake nodes.
+
+Hides where that lives, who holds it and how it ends.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 import yaml
 from rich.console import Console
 
@@ -24,11 +26,10 @@ from trainshed.control_plane.api import Api
 from trainshed.control_plane.supervisor import IDENTITY, PROGRESS, STAGE, start_ticks
 from trainshed.control_plane.theatre import PROGRAMS
 
-app = typer.Typer(help="A local Kubernetes control plane with fake nodes and the stack's queues: try jobs without an account.", no_args_is_help=True)
 _errors = Console(stderr=True, highlight=False)
 _out = Console(highlight=False)
 
-WRONG_USE, MISSING, FAILED = 2, 3, 1
+FAILED, MISSING = 1, 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,21 +68,23 @@ class Place:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def build_missing() -> None:
-    """Build what is missing where the checkout with its build script is at hand; say what to do where it isn't. Exits with 3."""
+def build_missing() -> bool:
+    """Build what is missing where the checkout with its build script is at hand; say what to do where it isn't."""
     missing = tools.missing(PROGRAMS)
     if not missing:
-        return
+        return True
     script = tools.CHECKOUT / "tools" / "build.py"
     names = sorted({owner.name for program in missing if (owner := tools.owner(program))})
     if script.exists() and shutil.which("go"):
         _errors.print(f"building {', '.join(names)} once; they stay in {tools.cache()}")
         words = [word for name in names for word in ("--only", name)]
-        if subprocess.run([sys.executable, str(script), *words], stdout=sys.stderr, check=False).returncode == 0 and not tools.missing(PROGRAMS):
-            return
+        if subprocess.run([sys.executable, str(script), *words], stdout=sys.stderr, check=False).returncode == 0 and not tools.missing(
+            PROGRAMS
+        ):
+            return True
     for program in tools.missing(PROGRAMS):
         _errors.print(f"{program} is missing: {tools.remedy(program)}")
-    raise typer.Exit(MISSING)
+    return False
 
 
 def follow(place: Place, process: subprocess.Popen[bytes]) -> Iterator[dict[str, Any]]:
@@ -97,22 +100,24 @@ def follow(place: Place, process: subprocess.Popen[bytes]) -> Iterator[dict[str,
         time.sleep(0.2)
 
 
-@app.command()
-def up(
-    stack: Annotated[str, typer.Argument(help="a stack's name, or a path to a stack file")] = "dev",
-    nodes: Annotated[int | None, typer.Option(min=1, help="fake nodes of each accelerator pool; without it, as many as the stack file says")] = None,
-) -> None:
-    """Start a control plane, fake nodes and the stack's queues on this machine."""
-    from trainshed.sandbox_stage import stage_of
+def up(stack: str, *, nodes: int | None) -> int:
+    """Start a control plane, fake nodes and the stack's queues on this machine; returns the command's exit code."""
+    from trainshed.sandbox_stage import WrongStack, stage_of
 
     place = Place.of_user()
     if place.supervisor():
         _errors.print(f"a sandbox is up already: KUBECONFIG={place.kubeconfig}; end it with `trainshed sandbox down`")
-        raise typer.Exit(FAILED)
-    build_missing()
+        return FAILED
+    if not build_missing():
+        return MISSING
+    try:
+        stage = stage_of(stack, nodes=nodes)
+    except WrongStack as wrong:
+        _errors.print(str(wrong), markup=False)
+        return FAILED
     place.remove()
     place.folder.mkdir(parents=True, mode=0o700)
-    stage_of(stack, nodes=nodes).write(place.folder / STAGE)
+    stage.write(place.folder / STAGE)
     log = (place.folder / "supervisor.log").open("wb")
     process = subprocess.Popen(
         [sys.executable, "-m", "trainshed.control_plane.supervisor", str(place.folder)],
@@ -129,28 +134,28 @@ def up(
     except KeyboardInterrupt:
         _errors.print("interrupted: taking the sandbox down")
         _end(place)
-        raise typer.Exit(FAILED) from None
+        return FAILED
     if last.get("state") != "ready":
         _errors.print(f"the sandbox did not come up: {last.get('said') or (place.folder / 'supervisor.log').read_text()[-2000:]}")
         _end(place)
-        raise typer.Exit(FAILED)
+        return FAILED
     for line in last["left_out"]:
         _errors.print(f"left out: {line}")
     _errors.print(f"{last['seconds']:6.1f} s  ready")
     _out.print(f"export KUBECONFIG={place.kubeconfig}", soft_wrap=True)
+    return 0
 
 
-@app.command()
-def status() -> None:
+def status() -> int:
     """Show the nodes, the queues and what runs."""
     place = Place.of_user()
     if place.supervisor() is None:
         _errors.print("no sandbox is up: start one with `trainshed sandbox up STACK`")
-        raise typer.Exit(FAILED)
+        return FAILED
     steps = place.progress()
     if not steps or steps[-1].get("state") != "ready":
         _out.print(f"starting: {steps[-1]['said'] if steps else 'the supervisor'}")
-        return
+        return 0
     api = place.api()
     pools: dict[str, int] = {}
     for node in api.all("v1", "Node"):
@@ -161,21 +166,24 @@ def status() -> None:
         _out.print(f"nodes   {pool}: {count}")
     for queue in api.all("kueue.x-k8s.io/v1beta2", "ClusterQueue"):
         state = queue.get("status", {})
-        _out.print(f"queue   {queue['metadata']['name']}: {state.get('admittedWorkloads', 0)} admitted, {state.get('pendingWorkloads', 0)} waiting")
+        _out.print(
+            f"queue   {queue['metadata']['name']}: {state.get('admittedWorkloads', 0)} admitted, {state.get('pendingWorkloads', 0)} waiting"
+        )
     for job in api.all("jobset.x-k8s.io/v1alpha2", "JobSet"):
         pods = api.all("v1", "Pod", job["metadata"]["namespace"], labels=f"jobset.sigs.k8s.io/jobset-name={job['metadata']['name']}")
         running = sum(pod["status"].get("phase") == "Running" for pod in pods)
         waiting = "waiting for room" if job["spec"].get("suspend") else f"{running} of {len(pods)} workers running"
         _out.print(f"job     {job['metadata']['namespace']}/{job['metadata']['name']}: {waiting}")
+    return 0
 
 
-@app.command()
-def down() -> None:
+def down() -> int:
     """End every process of the sandbox and remove its state, also after a crash."""
     place = Place.of_user()
     was_up = place.folder.exists()
     _end(place)
     _out.print("the sandbox is down" if was_up else "no sandbox was up")
+    return 0
 
 
 def _end(place: Place) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.live.support.engine import CHECKOUT
-from trainshed.control_plane.processes import Ports, ProcessFailed, Processes
+from trainshed.control_plane.processes import Ports, Processes, ProcessFailed
 
 STARTER = """
 import sys, time
@@ -45,7 +45,9 @@ def gone_soon(pid: int) -> bool:
 @pytest.mark.proves(broken="the starting process is killed outright", promised="the kernel ends its children with it")
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_children_end_with_their_starter_however_it_ends(tmp_path: Path, sign: signal.Signals) -> None:
-    starter = subprocess.Popen([sys.executable, "-c", STARTER, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=CHECKOUT, stderr=subprocess.DEVNULL)
+    starter = subprocess.Popen(
+        [sys.executable, "-c", STARTER, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=CHECKOUT, stderr=subprocess.DEVNULL
+    )
     assert starter.stdout is not None
     child = int(starter.stdout.readline())
     assert alive(child)
@@ -89,6 +91,8 @@ def test_a_taken_port_can_be_listened_on_by_its_owner_and_is_given_to_nobody_els
 
 def test_a_childs_environment_is_its_starters_and_what_was_added(tmp_path: Path) -> None:
     with Processes(logs=tmp_path) as processes:
-        child = processes.start("env", [sys.executable, "-c", "import os; print(os.environ['ADDED'], os.environ['PATH'])"], environment={"ADDED": "yes"})
+        child = processes.start(
+            "env", [sys.executable, "-c", "import os; print(os.environ['ADDED'], os.environ['PATH'])"], environment={"ADDED": "yes"}
+        )
         child.process.wait()
         assert child.log.read_text() == f"yes {os.environ['PATH']}\n"

@@ -34,7 +34,9 @@ def test_every_module_is_pinned_by_checksums_and_names_no_registry(tool: tools.T
 
 
 def test_the_list_names_every_program_and_where_it_lies() -> None:
-    shown = subprocess.run([sys.executable, str(CHECKOUT / "tools" / "build.py"), "--list"], capture_output=True, text=True, check=True).stdout
+    shown = subprocess.run(
+        [sys.executable, str(CHECKOUT / "tools" / "build.py"), "--list"], capture_output=True, text=True, check=True
+    ).stdout
     for tool in tools.BUILT:
         for program in tool.binaries:
             line = next(line for line in shown.splitlines() if line.startswith(f"{program} "))

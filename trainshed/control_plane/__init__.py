@@ -1,1 +1,4 @@
-"""A Kubernetes control plane as child processes of one program; it hides how each process is found, started, watched and ended."""
+"""A Kubernetes control plane as child processes of one program.
+
+Hides how each process is found, started, watched and ended.
+"""

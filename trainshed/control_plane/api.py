@@ -1,4 +1,7 @@
-"""A client of one API server with a token; it hides HTTP, pagination and how many connections it takes to create a thousand nodes."""
+"""A client of one API server with a token.
+
+Hides HTTP, pagination and how many connections it takes to create a thousand nodes.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +89,7 @@ class Api:
             return False
         return True
 
-    # -- objects ----------------------------------------------------------------------------------------------------------------------
+    # -- objects --
     def collection(self, api_version: str, kind: str, namespace: str | None = None) -> str:
         """The path of a kind's collection; what is plural and what lives in a namespace is the server's own word."""
         key = (api_version, kind)

@@ -1,4 +1,7 @@
-"""Keys and certificates for servers on 127.0.0.1; it hides openssl."""
+"""Keys and certificates for servers on 127.0.0.1.
+
+Hides openssl.
+"""
 
 from __future__ import annotations
 

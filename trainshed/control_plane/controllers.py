@@ -1,4 +1,7 @@
-"""Kueue and JobSet as processes beside the API server; it hides certificates and the webhooks that must be led to 127.0.0.1."""
+"""Kueue and JobSet as processes beside the API server.
+
+Hides certificates and the webhooks that must be led to 127.0.0.1.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Nodes that exist only in the API server, with the labels and resources real ones would have; it hides kwok, which moves their pods on."""
+"""Nodes that exist only in the API server, with the labels and resources real ones would have.
+
+Hides kwok, which moves their pods on.
+"""
 
 from __future__ import annotations
 

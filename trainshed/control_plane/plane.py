@@ -1,4 +1,7 @@
-"""etcd, the API server, the controller manager and the scheduler on 127.0.0.1; it hides their flags and the order they need."""
+"""etcd, the API server, the controller manager and the scheduler on 127.0.0.1.
+
+Hides their flags and the order they need.
+"""
 
 from __future__ import annotations
 
@@ -119,7 +122,7 @@ class ControlPlane:
             ],
         )
         ca = folder / "certificates" / "apiserver.crt"
-        processes.wait_until(lambda: ca.exists(), what="the API server's certificate", child=server)
+        processes.wait_until(ca.exists, what="the API server's certificate", child=server)
         api = Api(port, token, ca=str(ca))
         processes.wait_until(api.ready, what="a ready API server", child=server if etcd.running() else etcd)
         kubeconfig = folder / "kubeconfig"

@@ -1,4 +1,7 @@
-"""Child processes that can't outlive their starter, and ports that no second run can be given; it hides signals, groups and sockets."""
+"""Child processes that can't outlive their starter, and ports that no second run can be given.
+
+Hides signals, groups and sockets.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a sandbox holds, as plain data: nodes, objects and the controllers' limits; it hides that a supervisor reads it from a file."""
+"""What a sandbox holds, as plain data: nodes, objects and the controllers' limits.
+
+Hides that a supervisor reads it from a file.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A control plane with fake nodes, Kueue, JobSet and a stack's objects in it; it hides the order in which they must come up."""
+"""A control plane with fake nodes, Kueue, JobSet and a stack's objects in it.
+
+Hides the order in which they must come up.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The real programs that tests and the sandbox run, and where each one lies; it hides the difference between a found and a built one.
+"""The real programs that tests and the sandbox run, and where each one lies.
+
+Hides the difference between a found and a built one.
 
 Standard library only: `tools/build.py` reads this table before any dependency is installed.
 """

@@ -24,7 +24,16 @@ REPLACING = {
     "aws:ec2/placementGroup:PlacementGroup": {"name", "strategy", "partitionCount", "spreadLevel"},
     "aws:ec2/launchTemplate:LaunchTemplate": {"name", "namePrefix"},
     "aws:eks/cluster:Cluster": {"name", "roleArn", "bootstrapSelfManagedAddons", "kubernetesNetworkConfig"},
-    "aws:eks/nodeGroup:NodeGroup": {"clusterName", "nodeGroupName", "nodeRoleArn", "subnetIds", "instanceTypes", "capacityType", "amiType", "diskSize"},
+    "aws:eks/nodeGroup:NodeGroup": {
+        "clusterName",
+        "nodeGroupName",
+        "nodeRoleArn",
+        "subnetIds",
+        "instanceTypes",
+        "capacityType",
+        "amiType",
+        "diskSize",
+    },
     "aws:eks/addon:Addon": {"clusterName", "addonName"},
     "aws:eks/accessEntry:AccessEntry": {"clusterName", "principalArn", "type"},
     "aws:eks/accessPolicyAssociation:AccessPolicyAssociation": {"clusterName", "principalArn", "policyArn", "accessScope"},
@@ -39,7 +48,17 @@ REPLACING = {
     "aws:cloudwatch/logGroup:LogGroup": {"name", "namePrefix"},
     "aws:ecr/repository:Repository": {"name", "encryptionConfigurations"},
     "aws:fsx/lustreFileSystem:LustreFileSystem": {
-        *("subnetIds", "deploymentType", "storageType", "securityGroupIds", "kmsKeyId", "importPath", "exportPath", "driveCacheType", "efaEnabled"),
+        *(
+            "subnetIds",
+            "deploymentType",
+            "storageType",
+            "securityGroupIds",
+            "kmsKeyId",
+            "importPath",
+            "exportPath",
+            "driveCacheType",
+            "efaEnabled",
+        ),
     },
     "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation": {"fileSystemId", "dataRepositoryPath", "fileSystemPath"},
     "aws:sns/topic:Topic": {"name", "namePrefix", "fifoTopic"},
@@ -77,7 +96,10 @@ def attributes(kind: str, identity: str, inputs: dict) -> dict:
             if isinstance(inputs.get("vpcConfig"), dict):
                 known["vpcConfig"] = {**inputs["vpcConfig"], "clusterSecurityGroupId": "sg-0c1u5ter", "vpcId": "vpc-0echo"}
         case "aws:eks/nodeGroup:NodeGroup":
-            known |= {"resources": [{"autoscalingGroups": [{"name": f"eks-{identity}"}], "remoteAccessSecurityGroupId": ""}], "status": "ACTIVE"}
+            known |= {
+                "resources": [{"autoscalingGroups": [{"name": f"eks-{identity}"}], "remoteAccessSecurityGroupId": ""}],
+                "status": "ACTIVE",
+            }
         case "aws:ec2/launchTemplate:LaunchTemplate":
             known |= {"latestVersion": 1, "defaultVersion": 1}
         case "aws:fsx/lustreFileSystem:LustreFileSystem":

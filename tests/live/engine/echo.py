@@ -1,3 +1,4 @@
+# ruff: noqa: N802 - the methods carry the names of the gRPC services
 """A provider plugin that keeps what it is given: the engine's graph, diffs, order and failures are real, only the cloud is not there.
 
 What a test wants broken stands in `behaviour.json` in the folder that TRAINSHED_ECHO names; every call is written to `calls.jsonl` there.
@@ -27,7 +28,13 @@ from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 VERSIONS = {"aws": "7.51.1", "kubernetes": "4.34.2", "random": "4.21.0"}
 SECRET = "4dabf18193072939515e22adb298388d"
 UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
-PREFIXES = {"vpc:Vpc": "vpc", "subnet:Subnet": "subnet", "securityGroup:SecurityGroup": "sg", "launchTemplate:LaunchTemplate": "lt", "eip:Eip": "eipalloc"}
+PREFIXES = {
+    "vpc:Vpc": "vpc",
+    "subnet:Subnet": "subnet",
+    "securityGroup:SecurityGroup": "sg",
+    "launchTemplate:LaunchTemplate": "lt",
+    "eip:Eip": "eipalloc",
+}
 
 
 class Behaviour:
@@ -86,7 +93,7 @@ class EchoProvider(provider_pb2_grpc.ResourceProviderServicer):
         self.package = package
         self.behaviour = Behaviour()
 
-    # -- being a plugin -----------------------------------------------------------------------------------------------------------------
+    # -- being a plugin --
     def Handshake(self, request, context):
         return provider_pb2.ProviderHandshakeResponse(accept_secrets=True, accept_resources=True, accept_outputs=True)
 
@@ -111,7 +118,7 @@ class EchoProvider(provider_pb2_grpc.ResourceProviderServicer):
     def Cancel(self, request, context):
         return empty_pb2.Empty()
 
-    # -- resources ------------------------------------------------------------------------------------------------------------------------
+    # -- resources --
     def Check(self, request, context):
         """Inputs come back as they are, except that a Kubernetes object without a name keeps or gets one, as the real provider gives it."""
         news = plain(request.news)
@@ -127,7 +134,9 @@ class EchoProvider(provider_pb2_grpc.ResourceProviderServicer):
     def Diff(self, request, context):
         olds, news = bare(plain(request.old_inputs)), bare(plain(request.news))
         ignored = set(request.ignoreChanges)
-        changed = sorted(key for key in {*olds, *news} if olds.get(key) != news.get(key) and not key.startswith("__") and key not in ignored)
+        changed = sorted(
+            key for key in {*olds, *news} if olds.get(key) != news.get(key) and not key.startswith("__") and key not in ignored
+        )
         replaces = [key for key in changed if key in REPLACING.get(request.type, ())]
         if self.package == "kubernetes":
             replaces = [key for key in changed if key in ("apiVersion", "kind") or (key == "metadata" and _moved(olds[key], news[key]))]
@@ -140,7 +149,9 @@ class EchoProvider(provider_pb2_grpc.ResourceProviderServicer):
             return provider_pb2.CreateResponse(properties=request.properties)
         identity = self._identity(request.type, inputs)
         self._fail_if_wanted("create", request.urn, identity, context)
-        return provider_pb2.CreateResponse(id=identity, properties=struct({**inputs, **self._attributes(request.type, identity, inputs, request.urn)}))
+        return provider_pb2.CreateResponse(
+            id=identity, properties=struct({**inputs, **self._attributes(request.type, identity, inputs, request.urn)})
+        )
 
     def Read(self, request, context):
         """What the cloud has now: the state's own values, but for the drift that a test has ordered."""
@@ -170,7 +181,7 @@ class EchoProvider(provider_pb2_grpc.ResourceProviderServicer):
         self._fail_if_wanted("delete", request.urn, request.id, context)
         return empty_pb2.Empty()
 
-    # -- how it answers -------------------------------------------------------------------------------------------------------------------
+    # -- how it answers --
     def _identity(self, kind, inputs):
         wanted = bare(inputs.get(ID_IS.get(kind, ""))) if kind in ID_IS else None
         if self.package == "kubernetes":

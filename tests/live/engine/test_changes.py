@@ -31,13 +31,20 @@ def pool_of(config: dict[str, Any], purpose: str) -> dict[str, Any]:
 @pytest.mark.proves(broken="the spot toggle is turned over", promised="only the preprocessing pools' node groups change")
 def test_the_spot_toggle_touches_only_the_preprocessing_groups(dev: Engine) -> None:
     def toggle(config: dict[str, Any]) -> None:
-        config["trainshed:spot_preprocessing"] = "false" if str(config.get("trainshed:spot_preprocessing", "true")).lower() == "true" else "true"
+        config["trainshed:spot_preprocessing"] = (
+            "false" if str(config.get("trainshed:spot_preprocessing", "true")).lower() == "true" else "true"
+        )
 
     dev.edit(toggle)
     changed = dev.preview().must().changed()
     prefixes = [pool["name"] for pool in dev.config()["trainshed:pools"] if pool["purpose"] == "preprocessing"]
     assert changed
-    assert kinds(changed) <= {(NODE_GROUP, "replace"), (NODE_GROUP, "create-replacement"), (NODE_GROUP, "delete-replaced"), (LAUNCH_TEMPLATE, "update")} | {
+    assert kinds(changed) <= {
+        (NODE_GROUP, "replace"),
+        (NODE_GROUP, "create-replacement"),
+        (NODE_GROUP, "delete-replaced"),
+        (LAUNCH_TEMPLATE, "update"),
+    } | {
         ("trainshed:pool:GpuPool", "update"),
         ("trainshed:gpu_pool:GpuPool", "update"),
         ("pulumi:pulumi:Stack", "update"),
@@ -52,7 +59,7 @@ def test_a_tag_edit_replaces_nothing(dev: Engine) -> None:
     dev.edit(lambda config: config["trainshed:tags"].update({"team": "another-team"}))
     run = dev.up().must()
     changed = run.changed()
-    assert {op for op in changed.values()} == {"update"}
+    assert set(changed.values()) == {"update"}
     assert [urn for urn in changed if "kubernetes:" in urn] == []
     assert dev.calls("delete") == []
 
@@ -67,7 +74,7 @@ def test_a_pool_is_added_beside_the_others(dev: Engine) -> None:
 
     dev.edit(add)
     changed = dev.preview().must().changed()
-    assert {op for op in changed.values()} <= {"create", "update"}
+    assert set(changed.values()) <= {"create", "update"}
     created = {urn for urn, op in changed.items() if op == "create"}
     assert any(NODE_GROUP in urn and "added" in urn for urn in created)
     assert all("added" not in urn for urn, op in changed.items() if op != "create")
@@ -102,10 +109,12 @@ def test_a_zone_is_added_without_moving_anything(dev: Engine) -> None:
     dev.edit(add)
     changed = dev.preview().must().changed()
     assert any("aws:ec2/subnet:Subnet" in urn and op == "create" for urn, op in changed.items())
-    assert {op for op in changed.values()} <= {"create", "update"}, sorted((urn, op) for urn, op in changed.items() if op not in ("create", "update"))
+    assert set(changed.values()) <= {"create", "update"}, sorted((urn, op) for urn, op in changed.items() if op not in ("create", "update"))
 
 
-@pytest.mark.proves(broken="the Kubernetes version goes one step up", promised="the cluster is updated in place and nothing that holds data is replaced")
+@pytest.mark.proves(
+    broken="the Kubernetes version goes one step up", promised="the cluster is updated in place and nothing that holds data is replaced"
+)
 def test_a_version_step_updates_the_cluster_in_place(dev: Engine) -> None:
     dev.edit(lambda config: config.setdefault("trainshed:cluster", {}).update({"version": "1.34"}))
     dev.up().must()
@@ -113,7 +122,7 @@ def test_a_version_step_updates_the_cluster_in_place(dev: Engine) -> None:
     run = dev.up().must()
     changed = run.changed()
     assert ("aws:eks/cluster:Cluster", "update") in kinds(changed)
-    assert {op for op in changed.values()} <= {"update", "create"}
+    assert set(changed.values()) <= {"update", "create"}
 
 
 @pytest.mark.proves(broken="a destroy of a stack whose storage is protected", promised="the engine refuses before anything is deleted")

@@ -17,7 +17,9 @@ def created_twice(engine: Engine, earlier: list[str]) -> list[str]:
     return sorted(urn for urn, count in counted.items() if count > 1)
 
 
-@pytest.mark.proves(broken="the 40th create fails", promised="the error names the resource; a second up completes and creates nothing twice")
+@pytest.mark.proves(
+    broken="the 40th create fails", promised="the error names the resource; a second up completes and creates nothing twice"
+)
 def test_a_failed_create_is_made_good_by_the_next_up(engine: Callable[..., Engine]) -> None:
     project = engine("dev")
     project.behave(fail_nth_create=40)
@@ -34,7 +36,9 @@ def test_a_failed_create_is_made_good_by_the_next_up(engine: Callable[..., Engin
     assert project.preview("--expect-no-changes").must().changed() == {}
 
 
-@pytest.mark.proves(broken="Ctrl-C in the middle of an up", promised="the state stays readable; the next up completes and creates nothing twice")
+@pytest.mark.proves(
+    broken="Ctrl-C in the middle of an up", promised="the state stays readable; the next up completes and creates nothing twice"
+)
 def test_an_interrupted_up_is_taken_up_again(engine: Callable[..., Engine]) -> None:
     project = engine("dev")
     project.behave(slow=[{"call": "create", "urn": ".", "seconds": 0.2}])

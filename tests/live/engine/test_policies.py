@@ -24,14 +24,18 @@ aws.vpc.SecurityGroupIngressRule("world", security_group_id=group.id, cidr_ipv4=
 """
 
 
-@pytest.mark.proves(broken="nothing: the dev stack under both packs", promised="no mandatory violation; advisory ones do not stop the preview")
+@pytest.mark.proves(
+    broken="nothing: the dev stack under both packs", promised="no mandatory violation; advisory ones do not stop the preview"
+)
 def test_the_dev_stack_passes_both_packs(engine: Callable[..., Engine]) -> None:
     run = engine("dev").preview(*WITH_PACKS).must()
     assert [violation for violation in run.violations() if violation["enforcementLevel"] == "mandatory"] == []
     assert {meta["name"] for meta in _packs(run)} >= {"cost", "security"} or run.violations()
 
 
-@pytest.mark.proves(broken="a program opens SSH to the world", promised="the preview ends non-zero and the message names the resource and the rule")
+@pytest.mark.proves(
+    broken="a program opens SSH to the world", promised="the preview ends non-zero and the message names the resource and the rule"
+)
 def test_a_mandatory_violation_stops_the_engine(tmp_path) -> None:
     project = Engine.of_program(tmp_path / "violating", VIOLATING)
     run = project.preview(*WITH_PACKS)

@@ -111,7 +111,7 @@ class Engine:
     environment: dict[str, str]
     stack: str = "dev"
 
-    # -- making -----------------------------------------------------------------------------------------------------------------------------
+    # -- making --
     @classmethod
     def of_checkout(cls, place: Path, stack: str, *, real_kubernetes: bool = False) -> Engine:
         """This project, with its stack files copied so that a test can edit them."""
@@ -141,7 +141,9 @@ class Engine:
     def _made(cls, place: Path, folder: Path, stack: str, *, real_kubernetes: bool) -> Engine:
         for name in ("backend", "home", "echo", "bin", "tmp"):
             (place / name).mkdir()
-        engine = cls(folder=folder, echo=place / "echo", stack=stack, environment=environment_of(place, folder, real_kubernetes=real_kubernetes))
+        engine = cls(
+            folder=folder, echo=place / "echo", stack=stack, environment=environment_of(place, folder, real_kubernetes=real_kubernetes)
+        )
         engine.run("stack", "init", stack, "--secrets-provider", "passphrase").must()
         return engine
 
@@ -153,13 +155,15 @@ class Engine:
         environment = {name: value.replace(str(source), str(place)) for name, value in self.environment.items()}
         return Engine(folder=place / "project", echo=place / "echo", environment=environment, stack=self.stack)
 
-    # -- commands ----------------------------------------------------------------------------------------------------------------------------
+    # -- commands --
     def command(self, *words: str) -> list[str]:
         pulumi = tools.find("pulumi")
         assert pulumi is not None, tools.remedy("pulumi")
         return [str(pulumi), "--non-interactive", "--color", "never", "-C", str(self.folder), *words]
 
-    def run(self, *words: str, log: bool = False, environment: Mapping[str, str] | None = None, interrupt: Callable[[], bool] | None = None) -> Run:
+    def run(
+        self, *words: str, log: bool = False, environment: Mapping[str, str] | None = None, interrupt: Callable[[], bool] | None = None
+    ) -> Run:
         """Run one command to its end; `interrupt` is asked again and again, and once it is true the engine gets Ctrl-C."""
         event_log = self.echo / "events.jsonl"
         event_log.unlink(missing_ok=True)
@@ -189,7 +193,12 @@ class Engine:
                 process.wait()
         events = tuple(json.loads(line) for line in event_log.read_text().splitlines()) if event_log.exists() else ()
         return Run(
-            command=" ".join(words), code=process.returncode, stdout=stdout, stderr=stderr, events=events, seconds=time.monotonic() - started
+            command=" ".join(words),
+            code=process.returncode,
+            stdout=stdout,
+            stderr=stderr,
+            events=events,
+            seconds=time.monotonic() - started,
         )
 
     def preview(self, *words: str, **options: Any) -> Run:
@@ -213,7 +222,7 @@ class Engine:
         exported = json.loads(self.run("stack", "export", "--stack", self.stack).must().stdout)
         return exported["deployment"].get("pending_operations") or []
 
-    # -- what a test changes --------------------------------------------------------------------------------------------------------------------
+    # -- what a test changes --
     @property
     def stack_file(self) -> Path:
         return self.folder / "stacks" / f"Pulumi.{self.stack}.yaml"

@@ -1,0 +1,173 @@
+"""Tasks on a stack's queues, with the real schedulers and fake nodes: admitted, placed, made to wait, refused, restarted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from components.manifests import jobset
+from tests.live.support.cluster import JOBSET, Cluster, place_of, shares
+from trainshed.control_plane.api import ApiError, Object, wait_for
+
+pytestmark = [pytest.mark.control_plane, pytest.mark.xdist_group("control_plane")]
+STACK = "staging"  # 16 nodes in two leaves; its queue holds 15
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with Cluster.of_stack(STACK) as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def cleared(cluster: Cluster) -> Iterator[None]:
+    yield
+    cluster.clear_jobs()
+
+
+def restarts(cluster: Cluster, name: str, namespace: str) -> int:
+    return cluster.api.get(JOBSET, "JobSet", name, namespace).get("status", {}).get("restarts", 0)
+
+
+@pytest.mark.proves(
+    broken="nothing: a task for eight nodes", promised="admitted with a topology assignment, whole nodes, one leaf, started"
+)
+def test_a_task_is_admitted_placed_whole_in_one_leaf_and_started(cluster: Cluster) -> None:
+    task = cluster.task("eight", nodes=8)
+    cluster.submit(task)
+    cluster.wait_running(task)
+    workload = cluster.workload(task)
+    assert workload is not None
+    assignment = workload["status"]["admission"]["podSetAssignments"][0]
+    assert assignment["topologyAssignment"]["levels"][-1] == "kubernetes.io/hostname"
+    pods = cluster.pods(task)
+    assert len({pod["spec"]["nodeName"] for pod in pods}) == 8
+    assert {pod["spec"]["containers"][0]["resources"]["requests"]["nvidia.com/gpu"] for pod in pods} == {"8"}
+    assert len(set(cluster.places(task))) == 1
+
+
+@pytest.mark.proves(
+    broken="a second task comes while the first fills the pool", promised="it waits with a reason, and starts whole once there is room"
+)
+def test_a_second_task_waits_for_room_and_then_starts(cluster: Cluster) -> None:
+    first, second = cluster.task("first", nodes=12), cluster.task("second", nodes=8)
+    cluster.submit(first)
+    cluster.wait_running(first)
+    cluster.submit(second)
+    wait_for(lambda: cluster.condition(second, "QuotaReserved").get("status") == "False", what="the second task judged", seconds=20)
+    assert "insufficient unused quota" in cluster.condition(second, "QuotaReserved")["message"]
+    assert cluster.pods(second) == []
+    cluster.remove(first)
+    cluster.wait_running(second)
+
+
+@pytest.mark.proves(
+    broken="a task asks for more nodes than its queue holds", promised="it never starts, and the reason names resource, wish and limit"
+)
+def test_a_task_larger_than_its_queue_is_refused_with_a_readable_reason(cluster: Cluster) -> None:
+    task = cluster.task("too-large", nodes=16)
+    cluster.submit(task)
+    wait_for(lambda: cluster.condition(task, "QuotaReserved").get("status") == "False", what="the task judged", seconds=20)
+    message = cluster.condition(task, "QuotaReserved")["message"]
+    assert "nvidia.com/gpu" in message
+    assert "maximum capacity" in message
+    assert cluster.pods(task) == []
+
+
+@pytest.mark.proves(broken="a task needs both leaves", promised="ranks follow the topology: the ring crosses between the leaves only twice")
+def test_ranks_follow_the_topology_order(cluster: Cluster) -> None:
+    task = cluster.task("fifteen", nodes=15)
+    cluster.submit(task)
+    cluster.wait_running(task)
+    places = cluster.places(task)
+    crossings = sum(places[rank] != places[(rank + 1) % 15] for rank in range(15))
+    assert len(set(places)) == 2
+    assert crossings == 2
+    assert shares(places) == (13 / 15, 1.0)
+
+
+@pytest.mark.proves(
+    broken="a node vanishes under a running task", promised="all workers start anew, whole, on nodes that exist, counted as one restart"
+)
+def test_a_vanished_node_restarts_the_whole_gang_elsewhere(cluster: Cluster) -> None:
+    task = cluster.task("survivor", nodes=12)
+    namespace = cluster.submit(task)
+    cluster.wait_running(task)
+    before = {pod["metadata"]["uid"] for pod in cluster.pods(task)}
+    lost = cluster.pods(task)[0]["spec"]["nodeName"]
+    node = cluster.api.get("v1", "Node", lost)
+    cluster.api.delete("v1", "Node", lost)
+    try:
+        wait_for(lambda: restarts(cluster, task.task, namespace) == 1, what="one restart", seconds=90)
+        wait_for(
+            lambda: cluster.running(task) == 12 and not before & {pod["metadata"]["uid"] for pod in cluster.pods(task)},
+            what="twelve new workers running",
+            seconds=90,
+        )
+        assert lost not in {pod["spec"]["nodeName"] for pod in cluster.pods(task)}
+        assert restarts(cluster, task.task, namespace) == 1
+    finally:
+        cluster.api.create(_again(node))
+        cluster.wait_for_nodes()
+
+
+@pytest.mark.proves(broken="one worker ends with an error", promised="the gang restarts as a whole; after max_restarts the task has failed")
+def test_a_failed_worker_restarts_the_gang_until_its_restarts_are_used_up(cluster: Cluster) -> None:
+    task = cluster.task("failing", nodes=2)
+    namespace = cluster.submit(task)
+    for attempt in range(1, 5):
+        cluster.wait_running(task)
+        _fail_one(cluster, cluster.pods(task)[0])
+        if attempt < 4:
+            wait_for(lambda wanted=attempt: restarts(cluster, task.task, namespace) == wanted, what=f"restart {attempt}", seconds=60)
+            wait_for(lambda: len(cluster.pods(task)) == 2 and cluster.running(task) == 2, what="both workers anew", seconds=60)
+
+    def failed() -> bool:
+        conditions = cluster.api.get(JOBSET, "JobSet", task.task, namespace)["status"].get("conditions") or []
+        return any(each["type"] == "Failed" and each["status"] == "True" for each in conditions)
+
+    wait_for(failed, what="the task failed", seconds=60)
+    assert restarts(cluster, task.task, namespace) == 3
+
+
+@pytest.mark.proves(broken="a JobSet with a field that does not exist", promised="the API server refuses it and names the field")
+def test_an_unknown_field_of_a_task_is_refused_by_name(cluster: Cluster) -> None:
+    def misspell(manifests: list[Object]) -> None:
+        next(each for each in manifests if each["kind"] == "JobSet")["spec"]["replicatedJob"] = []
+
+    with pytest.raises(ApiError) as caught:
+        cluster.submit(cluster.task("misspelt", nodes=1), misspell)
+    assert "replicatedJob" in str(caught.value)
+
+
+def test_every_task_goes_to_the_queue_of_its_pool(cluster: Cluster) -> None:
+    task = cluster.task("queued", nodes=1)
+    cluster.submit(task)
+    wait_for(lambda: cluster.workload(task) is not None, what="a workload", seconds=20)
+    workload = cluster.workload(task)
+    assert workload is not None
+    assert workload["spec"]["queueName"] == "pretrain"
+    assert workload["metadata"]["namespace"] == jobset.namespace_of(task, cluster.settings.valid)
+
+
+def _again(node: Object) -> Object:
+    """The same node as a new object, as a replacement would register."""
+    metadata = {key: node["metadata"][key] for key in ("name", "labels", "annotations")}
+    taints = [taint for taint in node["spec"].get("taints") or [] if not taint["key"].startswith("node.kubernetes.io/")]
+    status = {key: node["status"][key] for key in ("capacity", "allocatable")}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": {"taints": taints}, "status": status}
+
+
+def _fail_one(cluster: Cluster, pod: Object) -> None:
+    statuses = [
+        {**each, "ready": False, "state": {"terminated": {"exitCode": 1, "reason": "Error"}}}
+        for each in pod["status"].get("containerStatuses") or []
+    ]
+    cluster.api.patch(pod, {"status": {"phase": "Failed", "containerStatuses": statuses}}, subresource="/status")
+
+
+def test_the_nodes_carry_their_places(cluster: Cluster) -> None:
+    places = {place_of(node) for node in cluster.api.all("v1", "Node", labels="trainshed.io/pool=pretrain")}
+    assert {len(place) for place in places} == {3}
+    assert len(places) == 2
