@@ -82,9 +82,7 @@ def _checked(name: str, reading: Reading, cat: Catalog) -> Settings:
     problems = in_file_order([*reading.problems, *reading.placed(found)])
     if stack:
         problems = in_file_order(reading.placed(_acknowledged(stack, problems)))
-    return Settings(
-        name=name, stack=stack, problems=tuple(problems), catalog=cat, defaults=reading.defaults, document=reading.document
-    )
+    return Settings(name=name, stack=stack, problems=tuple(problems), catalog=cat, defaults=reading.defaults, document=reading.document)
 
 
 def _acknowledged(stack: StackSpec, problems: list[Problem]) -> list[Problem]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from components.catalog import Catalog
-from components.planning import address_needs, addresses, blocks, endpoints, placement, quotas, topology
+from components.planning import address_needs, addresses, blocks, endpoints, placement
 from components.spec.stack import StackSpec
 
 EMPTY: dict[str, Any] = {"cards": 0, "nodes": 0, "pools": [], "subnets": [], "topology": {}, "quotas": [], "calendar": [], "endpoints": []}

@@ -1,0 +1,20 @@
+"""What a stack tells its users after an update: how to reach the cluster, where data goes, which pools there are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pulumi
+
+if TYPE_CHECKING:
+    from infra.build import Built
+
+
+def export(built: Built) -> None:
+    """Export the stack's outputs; nothing secret is among them."""
+    if built.cluster is not None:
+        pulumi.export("cluster", built.cluster.name)
+        pulumi.export("endpoint", built.cluster.endpoint)
+    if built.network is not None:
+        pulumi.export("vpc", built.network.vpc_id)
+    pulumi.export("pools", {name: pool.node_group_names for name, pool in built.pools.items()})
