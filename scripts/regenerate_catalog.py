@@ -184,7 +184,13 @@ def rendered(supplement: Mapping[str, Any]) -> str:
     prefixes = {region: zones[0].rpartition("-az")[0] for by_region in offers.values() for region, zones in by_region.items()}
     told = {name: described(types[name]) for name in names} | supplement["absent"]
     rows = {name: row_of(name, told[name], offers.get(name, {}), supplement, prefixes) for name in sorted(told)}
-    head = {"as_of": supplement["as_of"].isoformat(), "sources": supplement["sources"], "regions": dict(sorted(prefixes.items()))}
+    note = 'zones holds digits: a zone id is the region\'s prefix under "regions", "-az" and one digit'
+    head = {
+        "as_of": supplement["as_of"].isoformat(),
+        "note": note,
+        "sources": supplement["sources"],
+        "regions": dict(sorted(prefixes.items())),
+    }
     lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
     body = ",\n".join(f"  {json.dumps(name)}: {json.dumps(row, separators=(',', ':'))}" for name, row in rows.items())
     return "{\n" + ",\n".join(lines) + ',\n"instances": {\n' + body + "\n}\n}\n"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -80,6 +81,11 @@ class Catalog:
     def quota_family(self, name: str) -> str:
         """The vCPU quota that the type counts against: P, G, Trn, DL, HPC or Standard. Raises UnknownInstanceType."""
         return self.instance(name).quota_family
+
+    def usable_kubernetes(self, on: date) -> tuple[str, ...]:
+        """Versions that EKS offers on that day and for which every add-on that comes before nodes is pinned, oldest first."""
+        needed = [name for name, addon in self.addons.known.items() if addon.before_nodes]
+        return tuple(version for version in self.kubernetes.offered(on) if all(name in self.addons.pins(version) for name in needed))
 
     def with_instance(self, *instances: InstanceType) -> Catalog:
         """A copy that also holds these types."""

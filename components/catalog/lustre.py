@@ -61,6 +61,11 @@ class Deployment:
     associations: bool  # whether data repository associations attach
     backups: bool
     replicated: bool  # whether data survives the loss of a file server
+    drive_caches: tuple[str, ...] = ()  # SSD read cache before disks; empty where the storage is SSD
+
+    def total_mbps(self, gib: float, throughput: int | None) -> float:
+        """Throughput in MB/s that a file system of this capacity is bought with."""
+        return gib / 1024 * (self.fixed_throughput or throughput or 0)
 
     def sizes_for(self, throughput: int | None, *, efa: bool) -> Sizes | None:
         """Legal capacities; None when the throughput, or EFA with it, isn't offered."""
@@ -96,6 +101,13 @@ class Lustre:
     def deployment(self, deployment: DeploymentType, storage: StorageType = "SSD") -> Deployment | None:
         """None where FSx doesn't offer the pair."""
         return self.deployments.get((deployment, storage))
+
+    def automatic_metadata_iops(self, gib: int) -> int:
+        """What PERSISTENT_2 SSD gets when metadata is left AUTOMATIC; from a third party's digest of the guide, so unverified."""
+        for below, iops in ((2400, 1500), (4800, 3000), (12000, 6000), (48000, 12000)):
+            if gib < below:
+                return iops
+        return 12000 * (gib // 24000)
 
 
 _SSD = Sizes(small=(1200,), step=2400)
@@ -160,6 +172,7 @@ _DEPLOYMENTS = (
         deployment="PERSISTENT_1",
         storage="HDD",
         sizes=MappingProxyType({12: Sizes(small=(), step=6000), 40: Sizes(small=(), step=1800)}),
+        drive_caches=("NONE", "READ"),
         throughputs=(12, 40),
         fixed_throughput=None,
         efa_steps=_NO_EFA,

@@ -97,6 +97,28 @@ def test_metadata_operations_come_in_the_documented_steps() -> None:
     assert LUSTRE.intelligent_tiering.throughput_step_mbps == 4000
 
 
+@pytest.mark.parametrize(
+    ("gib", "iops"),
+    [(1200, 1500), (2400, 3000), (4800, 6000), (9600, 6000), (12000, 12000), (45600, 12000), (48000, 24000), (76800, 36000)],
+)
+def test_metadata_left_automatic_grows_with_capacity(gib: int, iops: int) -> None:
+    assert LUSTRE.automatic_metadata_iops(gib) == iops
+
+
+def test_throughput_bought_is_capacity_times_the_rate() -> None:
+    persistent, scratch = LUSTRE.deployment("PERSISTENT_2"), LUSTRE.deployment("SCRATCH_2")
+    assert persistent is not None
+    assert scratch is not None
+    assert persistent.total_mbps(76800, 500) == 37500
+    assert scratch.total_mbps(2048, None) == 400
+
+
+def test_only_disks_take_a_read_cache() -> None:
+    assert {key: found.drive_caches for key, found in LUSTRE.deployments.items() if found.drive_caches} == {
+        ("PERSISTENT_1", "HDD"): ("NONE", "READ")
+    }
+
+
 @given(sizes=st.sampled_from(EVERY_SIZES), need=st.floats(min_value=0.1, max_value=5_000_000))
 def test_the_size_to_take_is_legal_large_enough_and_the_least_such(sizes: catalog.Sizes, need: float) -> None:
     taken = sizes.at_least(need)

@@ -11,7 +11,7 @@ from components import catalog
 
 CAT = catalog.load()
 TODAY = date(2026, 11, 30)
-USABLE = [version for version in CAT.kubernetes.offered(TODAY) if version != "1.37"]  # offered by one hint only: no pins are known
+USABLE = CAT.usable_kubernetes(TODAY)
 CORE = [
     "vpc-cni",
     "kube-proxy",
@@ -21,6 +21,12 @@ CORE = [
     "aws-fsx-csi-driver",
     "eks-node-monitoring-agent",
 ]
+
+
+def test_a_version_without_pins_is_offered_but_not_usable() -> None:
+    assert USABLE == ("1.32", "1.33", "1.34", "1.35", "1.36")
+    assert "1.37" in CAT.kubernetes.offered(TODAY)
+    assert CAT.addons.pins("1.37") == {}
 
 
 @pytest.mark.parametrize("version", USABLE)

@@ -108,12 +108,21 @@ def test_a_machines_hour_costs_what_was_read_or_nothing_is_said(
     assert CAT.price(name, region, kind) == price  # type: ignore[arg-type] - parametrised text
 
 
+@pytest.mark.parametrize("name", ["m7i.8xlarge", "m7a.8xlarge", "m6i.8xlarge", "m6a.8xlarge"])
+@pytest.mark.parametrize("region", ["us-east-1", "us-east-2", "us-west-2"])
+def test_spot_for_preprocessing_is_a_range_below_on_demand(name: str, region: str) -> None:
+    spot, on_demand = CAT.price(name, region, "spot"), CAT.price(name, region, "on-demand")
+    assert spot is not None
+    assert on_demand is not None
+    assert spot[0] <= spot[1] < on_demand[0]
+
+
 def test_prices_taken_over_from_another_region_by_memory_say_so() -> None:
-    p5, m6i = CAT.instance("p5.48xlarge"), CAT.instance("m6i.8xlarge")
+    p5, c7i = CAT.instance("p5.48xlarge"), CAT.instance("c7i.8xlarge")
     assert not PRICES.machine_unverified(p5, "us-east-1", "on-demand")
     assert not PRICES.machine_unverified(p5, "us-west-2", "on-demand")
     assert not PRICES.machine_unverified(p5, "eu-north-1", "on-demand")
-    assert PRICES.machine_unverified(m6i, "us-west-2", "on-demand")
+    assert PRICES.machine_unverified(c7i, "us-west-2", "on-demand")
     assert PRICES.machine_unverified(p5, "us-west-2", "spot")
     assert PRICES.machine_unverified(p5, "us-west-2", "block")
 
