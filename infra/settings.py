@@ -63,10 +63,11 @@ def from_file(stack: str, cat: Catalog | None = None) -> Settings:
 def from_engine() -> Settings:
     """Settings of the stack that the engine runs. Raises pulumi.RunError naming every error; warnings go to the engine's log."""
     import pulumi
-    from pulumi.runtime.config import CONFIG
+    from pulumi.runtime.config import CONFIG, get_config_env
 
     name = pulumi.get_stack()
-    config = {key: _decoded(value) for key, value in CONFIG.items()}
+    # The language host passes the configuration in the environment; what tests and the automation API set comes on top.
+    config = {key: _decoded(value) for key, value in {**get_config_env(), **CONFIG.get()}.items()}
     settings = _checked(name, read_config(config, _source(name, config)), catalog.load())
     wrong = errors(settings.problems)
     if wrong:
