@@ -23,6 +23,11 @@ Stack = Annotated[str, typer.Argument(metavar="STACK", help="a stack's name (pro
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object and nothing else on standard output")]
 
 
+@app.callback()
+def trainshed() -> None:
+    """Each command has its own --help."""
+
+
 @app.command()
 def preview(
     stack: Stack,

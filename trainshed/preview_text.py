@@ -32,7 +32,7 @@ def show(made: Preview, *, explain: bool = False) -> None:
     if explain:
         _explain(console, made)
     for line in lines(made.problems, made.settings.document, carets=sys.stdout.isatty()):
-        console.print(line, markup=False)
+        console.print(line, markup=False, soft_wrap=True)
     words = [f"{sum(each.custom for each in made.records)} resources in {sum(not each.custom for each in made.records)} components"]
     words += [counted(made.problems) or "no problems"]
     words += [f"{len(made.policies)} policy violations" if made.policies else "no policy violations"]
@@ -120,12 +120,13 @@ def _cost(console: Console, cost: dict[str, Any]) -> None:
 def _policies(console: Console, made: Preview) -> None:
     for each in made.policies:
         colour = "red" if each["level"] == "mandatory" else "yellow"
-        console.print(f"[{colour}]{each['level']}[/] {each['pack']}/{each['rule']}", end=" ")
-        console.print(f"{each['resource'].rsplit('::', 1)[-1]}: {each['message']}", markup=False)
+        console.print(f"[{colour}]{each['level']}[/] {each['pack']}/{each['rule']}", end=" ", soft_wrap=True)
+        what = each["message"].partition(" Exemption:")[0]
+        console.print(f"{each['resource'].rsplit('::', 1)[-1]}: {what}", markup=False, soft_wrap=True)
     if made.unjudged:
         counts = Counter(each["rule"] for each in made.unjudged)
         rules = ", ".join(f"{rule} ({number})" for rule, number in sorted(counts.items()))
-        console.print(f"could not be judged before the cloud answers: {rules}", markup=False)
+        console.print(f"could not be judged before the cloud answers: {rules}", markup=False, soft_wrap=True)
     for each in made.exemptions:
         console.print(
             f"exempted: {each['rule']} for {each['urn_glob']}: {each['reason']} ({each['owner']}, until {each['expires']})", markup=False
