@@ -106,16 +106,13 @@ class BlockCalendar(pulumi.ComponentResource):
 
 def _target(node_group_arn: str) -> str:
     """The scheduler's own name for the call, in the partition of the node group."""
-    return f"arn:{node_group_arn.split(':')[1]}:scheduler:::aws-sdk:eks:updateNodegroupConfig"
+    return f"{node_group_arn.split(':eks:')[0]}:scheduler:::aws-sdk:eks:updateNodegroupConfig"
 
 
 def _trust(arns: Sequence[str]) -> str:
-    """Only the scheduler, and only for schedules of this account."""
-    _, partition, _, region, account, _ = arns[0].split(":", 5)
-    condition = {
-        "StringEquals": {"aws:SourceAccount": account},
-        "ArnLike": {"aws:SourceArn": f"arn:{partition}:scheduler:{region}:{account}:*"},
-    }
+    """Only the scheduler, and only for schedules of the node groups' account and region."""
+    place = arns[0].split(":nodegroup/")[0].replace(":eks:", ":scheduler:")
+    condition = {"ArnLike": {"aws:SourceArn": f"{place}:*"}}
     statement = {"Effect": "Allow", "Principal": {"Service": "scheduler.amazonaws.com"}, "Action": "sts:AssumeRole", "Condition": condition}
     return json.dumps({"Version": "2012-10-17", "Statement": [statement]}, sort_keys=True)
 

@@ -1,0 +1,230 @@
+"""What the stack needs against what AWS allows a new account, row by row, with what to request.
+
+Hides how each limit is counted: reserved machines against the on-demand vCPUs, blocks apart, interfaces and address units node by node.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from components import fabrics
+from components.catalog import Catalog, Limit
+from components.planning import address_needs, addresses, blocks, endpoints, nodes, placement
+from components.planning.placement import NodeGroup, Placement
+from components.spec.pools import PoolSpec
+from components.spec.stack import StackSpec
+
+Verdict = Literal["fits", "request", "over"]
+Market = Literal["on-demand", "spot"]
+
+# VPC User Guide, "Network Address Usage for your VPC": units of one of each.
+_UNITS_OF_ENDPOINT_OR_GATEWAY = 6
+# Groups on every interface before the user's own: the cluster's, the compute network's, and EFA's where the pool has it.
+_OWN_SECURITY_GROUPS = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One limit: `need` and `limit` in `unit`; `request` says what to ask for, empty when it fits."""
+
+    name: str
+    need: int
+    limit: int
+    unit: str
+    verdict: Verdict
+    request: str
+    reckoning: str
+    unverified: bool
+
+    def as_plan(self) -> dict[str, object]:
+        return {
+            "name": self.name,
+            "need": self.need,
+            "limit": self.limit,
+            "unit": self.unit,
+            "verdict": self.verdict,
+            "request": self.request,
+            "reckoning": self.reckoning,
+            "unverified": self.unverified,
+        }
+
+
+def _row(limit: Limit, need: int, reckoning: str, *, name: str | None = None, available: int | None = None) -> Row:
+    value = limit.value if available is None else available
+    if need <= value:
+        verdict, request = "fits", ""
+    elif limit.adjustable:
+        code = f"{limit.service} {limit.code}" if limit.code else limit.name
+        verdict, request = "request", f"ask Service Quotas for {need:,} {limit.unit} ({code})"
+    else:
+        verdict, request = "over", f"AWS does not raise this limit: plan for at most {value:,} {limit.unit}"
+    return Row(
+        name=name or limit.name,
+        need=need,
+        limit=value,
+        unit=limit.unit,
+        verdict=verdict,
+        request=request,
+        reckoning=reckoning,
+        unverified=limit.origin.unverified,
+    )
+
+
+def rows(stack: StackSpec, cat: Catalog) -> tuple[Row, ...]:
+    """Every limit that the stack touches, in a fixed order. Empty for a stack without a network of ours."""
+    if stack.network is None:
+        return ()
+    places = placement.of_stack(stack, cat)
+    pools = {pool.name: pool for pool in stack.pools}
+    return (
+        *_vcpus(stack, places, cat),
+        *_blocks(stack, cat),
+        *_groups(stack, places, cat),
+        *_interfaces(stack, pools, cat),
+        *_security_groups(stack, cat),
+        *_network(stack, cat),
+        *_subnets(stack, cat),
+    )
+
+
+def of_stack(stack: StackSpec, cat: Catalog) -> list[dict[str, object]]:
+    """`rows` as plain values, for the preview's `plan.quotas`."""
+    return [row.as_plan() for row in rows(stack, cat)]
+
+
+def _vcpu(group: NodeGroup, cat: Catalog) -> tuple[str, int]:
+    """The quota family and the vCPUs of a full group, of its largest type."""
+    largest = max((cat.instance(name) for name in group.types), key=lambda each: (each.vcpu, each.name))
+    return largest.quota_family, largest.vcpu
+
+
+def _vcpus(stack: StackSpec, places: tuple[Placement, ...], cat: Catalog) -> Iterator[Row]:
+    """Reservations count as on-demand, whether they are filled or not; blocks count nowhere here."""
+    found: dict[tuple[str, Market], list[tuple[str, int]]] = defaultdict(list)
+    if stack.cluster:
+        system = stack.cluster.system_pool
+        machine = cat.instance(system.instance_type)
+        words = f"system {system.nodes:,} x {machine.vcpu}"
+        found[(machine.quota_family, "on-demand")].append((words, system.nodes * machine.vcpu))
+    for place in places:
+        totals: dict[tuple[str, Market, int], int] = defaultdict(int)
+        for group in place.groups:
+            if group.capacity_type == "CAPACITY_BLOCK":
+                continue
+            family, vcpu = _vcpu(group, cat)
+            totals[(family, "spot" if group.capacity_type == "SPOT" else "on-demand", vcpu)] += group.max_nodes
+        for (family, market, vcpu), count in totals.items():
+            found[(family, market)].append((f"{place.pool} {count:,} x {vcpu}", count * vcpu))
+    for (family, market), parts in sorted(found.items()):
+        limit = cat.limits.vcpu(family, market)
+        if limit:
+            yield _row(limit, sum(need for _, need in parts), " + ".join(words for words, _ in parts))
+
+
+def _blocks(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
+    windows = [window for pool in stack.pools for window in blocks.windows(pool)]
+    if windows:
+        largest = max(windows, key=lambda window: (window.nodes, window.reservation))
+        yield _row(cat.limits.block_instances, largest.nodes, f"{largest.pool} {largest.reservation}")
+        together = blocks.most_at_once(windows)
+        yield _row(cat.limits.block_instances_per_day, together, f"the most that {len(windows)} blocks hold at one time")
+
+
+def _groups(stack: StackSpec, places: tuple[Placement, ...], cat: Catalog) -> Iterator[Row]:
+    system = 1 if stack.cluster else 0
+    parts = [f"{place.pool} {len(place.groups)}" for place in places]
+    count = sum(len(place.groups) for place in places)
+    yield _row(cat.limits.node_groups_per_cluster, count + system, " + ".join(["system 1"] * system + parts))
+    sizes = [(group.max_nodes, f"{place.pool} {group.key}") for place in places for group in place.groups]
+    if sizes:
+        most, words = max(sizes)
+        yield _row(cat.limits.nodes_per_node_group, most, words)
+    own = [f"{place.pool} {len(made)}" for place in places if (made := [group for group in place.groups if group.own_placement_group])]
+    if own:
+        total = sum(group.own_placement_group for place in places for group in place.groups)
+        yield _row(cat.limits.placement_groups_per_region, total, " + ".join(own))
+
+
+def _interfaces(stack: StackSpec, pools: dict[str, PoolSpec], cat: Catalog) -> Iterator[Row]:
+    """Interfaces of nodes, endpoints and gateways; address units count the nodes' pod prefixes too."""
+    network = stack.network
+    if network is None:
+        return
+    interfaces, units, words, unit_words = 0, 0, list[str](), list[str]()
+    for name in sorted(pools):
+        pool = pools[name]
+        if not pool.types:
+            continue
+        machine = nodes.instance(pool, cat)
+        layout = fabrics.of(pool, machine).interfaces(pool, machine)
+        each = max(1, len(layout))
+        addressed = max(1, sum(interface.addressed for interface in layout))
+        of_node = addressed + (each - 1) + address_needs.PREFIXES
+        interfaces += pool.max_nodes * each
+        units += pool.max_nodes * of_node
+        words.append(f"{name} {pool.max_nodes:,} x {each}")
+        unit_words.append(f"{name} {pool.max_nodes:,} x {of_node}")
+    if stack.cluster:
+        interfaces += stack.cluster.system_pool.nodes
+        units += stack.cluster.system_pool.nodes * (1 + address_needs.SYSTEM_PREFIXES)
+        words.append(f"system {stack.cluster.system_pool.nodes}")
+        unit_words.append(f"system {stack.cluster.system_pool.nodes} x {1 + address_needs.SYSTEM_PREFIXES}")
+    points = sum(each.service != endpoints.GATEWAY for each in endpoints.needed(stack)) * len(network.zones)
+    gateways = 0 if network.egress == "isolated" else len(network.zones) if network.nat_gateways == "per-zone" else 1
+    interfaces += points + gateways
+    words.append(f"endpoints and gateways {points + gateways}")
+    units += (points + gateways) * _UNITS_OF_ENDPOINT_OR_GATEWAY
+    unit_words.append(f"endpoints and gateways {points + gateways} x {_UNITS_OF_ENDPOINT_OR_GATEWAY}")
+    yield _row(cat.limits.interfaces_per_region, interfaces, " + ".join(words))
+    yield _row(cat.limits.network_address_units, units, " + ".join(unit_words))
+
+
+def _security_groups(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
+    counts = [
+        (_OWN_SECURITY_GROUPS + fabrics.of_pool(pool, cat).open_group + len(pool.security_groups), pool.name)
+        for pool in stack.pools
+        if pool.types
+    ]
+    if counts:
+        most, name = max(counts)
+        yield _row(cat.limits.security_groups_per_interface, most, name)
+
+
+def _network(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
+    network = stack.network
+    if network is None:
+        return
+    services = [each.service for each in endpoints.needed(stack) if each.service != endpoints.GATEWAY]
+    yield _row(cat.limits.interface_endpoints_per_vpc, len(services), ", ".join(services))
+    ranges = 1 + len(network.compute_cidrs)
+    yield _row(cat.limits.cidrs_per_vpc, ranges, f"cidr 1 + compute_cidrs {len(network.compute_cidrs)}")
+    if network.egress != "isolated":
+        gateways = len(network.zones) if network.nat_gateways == "per-zone" else 1
+        yield _row(cat.limits.elastic_addresses_per_region, gateways, f"NAT gateways {gateways}")
+
+
+def _subnets(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
+    """Addresses of every subnet that nodes live in; a subnet too small is refused elsewhere, here its room is shown."""
+    network = stack.network
+    if network is None:
+        return
+    compute = address_needs.compute_needs(stack, cat)
+    plan = addresses.plan(network, compute)
+    needs = [("compute", need) for need in compute] + [("nodes", need) for need in address_needs.management_needs(stack, cat)]
+    for kind, need in needs:
+        found = [subnet for subnet in plan.subnets if subnet.kind == kind and subnet.zone == need.zone]
+        if found:
+            room = found[0].usable
+            yield Row(
+                name=f"addresses of the {kind} subnet in {need.zone}",
+                need=need.addresses,
+                limit=room,
+                unit="addresses",
+                verdict="fits" if need.addresses <= room else "over",
+                request="" if need.addresses <= room else f"give the {kind} network a larger range",
+                reckoning=need.arithmetic,
+                unverified=False,
+            )

@@ -1,0 +1,70 @@
+"""Where nodes are near each other: the network layers of a pool's machines, as labels from the widest to the nearest.
+
+Hides that types report three layers, four or none, and that the highest number is the layer next to the machine.
+Sources: EC2 User Guide, instance topology; kubernetes/cloud-provider-aws pkg/providers/v1/topology.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from components.catalog import Catalog, InstanceType
+from components.planning import nodes
+from components.spec.pools import PoolSpec
+from components.spec.stack import StackSpec
+
+LAYER = "topology.k8s.aws/network-node-layer-{}"
+ZONE_ID = "topology.k8s.aws/zone-id"
+HOST = "kubernetes.io/hostname"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topology:
+    """`name` is shared by all pools of one depth: a node must carry every level's label, so depths can't be mixed."""
+
+    name: str
+    layers: int
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """Label keys, widest first: the network's layers, then the machine itself, which Kueue wants last."""
+        return (*(LAYER.format(number + 1) for number in range(self.layers)), HOST)
+
+    @property
+    def leaf(self) -> str | None:
+        """The layer nearest to the machine; None where the type reports none."""
+        return LAYER.format(self.layers) if self.layers else None
+
+    @property
+    def spine(self) -> str | None:
+        """The layer next above the leaf."""
+        return LAYER.format(self.layers - 1) if self.layers > 1 else None
+
+
+def of_instance(instance: InstanceType) -> Topology:
+    """The topology of one type: `network-3`, `network-4`, or `hosts` for types that report no layers."""
+    layers = instance.topology_layers
+    return Topology(name=f"network-{layers}" if layers else "hosts", layers=layers)
+
+
+def of_pool(pool: PoolSpec, cat: Catalog) -> Topology:
+    """The depth that all of the pool's types have. Self-hosted machines carry no such labels."""
+    if not pool.types:
+        return Topology(name="hosts", layers=0)
+    shallowest = min(cat.instance(name).topology_layers for name in pool.types)
+    return Topology(name=f"network-{shallowest}" if shallowest else "hosts", layers=shallowest)
+
+
+def of_stack(stack: StackSpec, cat: Catalog) -> dict[str, dict[str, object]]:
+    """For each pool with cards, by name: its topology's name, levels, leaf and spine."""
+    found: dict[str, dict[str, object]] = {}
+    for pool in sorted(stack.pools, key=lambda each: each.name):
+        if nodes.cards(pool, cat):
+            topology = of_pool(pool, cat)
+            found[pool.name] = {
+                "name": topology.name,
+                "levels": list(topology.levels),
+                "leaf": topology.leaf or "",
+                "spine": topology.spine or "",
+            }
+    return found
