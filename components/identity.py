@@ -25,45 +25,41 @@ class ServiceAccount(Spec):
 
 @dataclass(frozen=True, kw_only=True)
 class PodIdentityArgs:
-    """`statements` are what the account may do; `managed_policies` are ARNs of policies to attach beside them.
-
-    `account_id` ties the trust to the account; without it the association alone decides who may take the role.
-    """
+    """`statements` are what the account may do; `managed_policies` are ARNs to attach beside them, by a short key for each."""
 
     spec: ServiceAccount
     cluster_name: pulumi.Input[str]
     statements: Sequence[Statement] = ()
-    managed_policies: Sequence[pulumi.Input[str]] = ()
-    managed_keys: Sequence[str] = ()  # names of the attachments, one for each managed policy; the policies' own names when left out
-    account_id: pulumi.Input[str] | None = None
+    managed_policies: Mapping[str, pulumi.Input[str]] = field(default_factory=dict[str, "pulumi.Input[str]"])
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class PodIdentity(pulumi.ComponentResource):
     """Attributes: `role_arn`, `role_name`, `ready` (what pods of the account wait for)."""
 
-    role_arn: pulumi.Output[str]
-    role_name: pulumi.Output[str]
-    ready: list[pulumi.Resource]
-
     def __init__(self, name: str, args: PodIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("trainshed:identity:PodIdentity", name, args.spec.model_dump(mode="json"), opts)
         children = pulumi.ResourceOptions(parent=self)
         account, tags = args.spec, {**args.tags, "Name": name}
-        only_here = {"StringEquals": {"aws:SourceAccount": args.account_id}} if args.account_id is not None else None
+        # The agent tags every session with these; an association made elsewhere by mistake can't have the role.
+        only_here = {
+            "aws:RequestTag/eks-cluster-name": args.cluster_name,
+            "aws:RequestTag/kubernetes-namespace": account.namespace,
+            "aws:RequestTag/kubernetes-service-account": account.name,
+        }
         role = aws.iam.Role(
             f"{name}-role",
             description=f"{account.namespace}/{account.name}: {account.purpose}",
-            # Pod identity tags the session with cluster, namespace and account; without TagSession the role can't be taken.
-            assume_role_policy=trust("pods.eks.amazonaws.com", actions=("sts:AssumeRole", "sts:TagSession"), conditions=only_here),
+            assume_role_policy=trust(
+                "pods.eks.amazonaws.com", actions=("sts:AssumeRole", "sts:TagSession"), conditions={"StringEquals": only_here}
+            ),
             tags=tags,
             opts=children,
         )
         self.ready = []
         if args.statements:
             self.ready.append(aws.iam.RolePolicy(f"{name}-policy", role=role.name, policy=document(*args.statements), opts=children))
-        keys = args.managed_keys or [str(arn).rsplit("/", 1)[-1] for arn in args.managed_policies if isinstance(arn, str)]
-        for key, arn in zip(keys, args.managed_policies, strict=True):
+        for key, arn in sorted(args.managed_policies.items(), key=lambda item: item[0]):
             self.ready.append(aws.iam.RolePolicyAttachment(f"{name}-managed-{key}", role=role.name, policy_arn=arn, opts=children))
         association = aws.eks.PodIdentityAssociation(
             f"{name}-association",

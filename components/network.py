@@ -38,17 +38,9 @@ class NetworkArgs:
 class Network(pulumi.ComponentResource):
     """Attributes: `vpc_id`, `account_id`, the four group ids, `plan` (the address plan), `ready` (what nodes wait for)."""
 
-    vpc_id: pulumi.Output[str]
-    account_id: pulumi.Output[str]
-    management_security_group_id: pulumi.Output[str]
-    compute_security_group_id: pulumi.Output[str]
-    efa_security_group_id: pulumi.Output[str]
-    endpoint_security_group_id: pulumi.Output[str]
-    ready: list[pulumi.Resource]
-
     def __init__(self, name: str, args: NetworkArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("trainshed:network:Network", name, args.spec.model_dump(mode="json"), opts)
-        self._name, self._args = name, args
+        self._prefix, self._args = name, args
         self._children = pulumi.ResourceOptions(parent=self)
         self.plan = addresses.plan(args.spec, args.compute)
         spec = args.spec
@@ -78,6 +70,7 @@ class Network(pulumi.ComponentResource):
         )
         groups.declare(
             ranges=sorted({spec.cidr, *spec.compute_cidrs, *args.remote_cidrs}),
+            remote=sorted(set(args.remote_cidrs)),
             to_internet=spec.egress == "nat",
             s3_prefix_list=s3.prefix_list_id,
         )
@@ -113,12 +106,8 @@ class Network(pulumi.ComponentResource):
         """The subnet of that kind in that zone. Raises KeyError when the plan has none."""
         return self._subnets[kind, zone].id
 
-    def zones(self, kind: Kind) -> tuple[str, ...]:
-        """Zones that have a subnet of this kind, sorted."""
-        return self.plan.zones(kind)
-
     def _tags(self, role: str, further: Mapping[str, str] | None = None) -> dict[str, str]:
-        return {**self._args.tags, "Name": f"{self._name}-{role}", **(further or {})}
+        return {**self._args.tags, "Name": f"{self._prefix}-{role}", **(further or {})}
 
     def _subnet(self, each: Subnet, after: list[pulumi.Resource]) -> aws.ec2.Subnet:
         roles = {
@@ -128,7 +117,7 @@ class Network(pulumi.ComponentResource):
             "compute": {},
         }
         return aws.ec2.Subnet(
-            f"{self._name}-{each.kind}-{each.zone}",
+            f"{self._prefix}-{each.kind}-{each.zone}",
             vpc_id=self._vpc.id,
             cidr_block=each.cidr,
             availability_zone_id=each.zone,
@@ -140,7 +129,7 @@ class Network(pulumi.ComponentResource):
 
     def _public(self) -> dict[str, aws.ec2.NatGateway]:
         """The internet gateway and the NAT gateways by zone; nothing in an isolated network."""
-        zones, name = self.plan.zones("public"), self._name
+        zones, name = self.plan.zones("public"), self._prefix
         if not zones:
             return {}
         internet = aws.ec2.InternetGateway(f"{name}-internet", vpc_id=self._vpc.id, tags=self._tags("internet"), opts=self._children)
@@ -172,7 +161,7 @@ class Network(pulumi.ComponentResource):
         Control and compute subnets share one table that leads nowhere but to S3; node subnets have one each, so that a switch between one
         gateway and several only changes routes.
         """
-        name = self._name
+        name = self._prefix
         closed = aws.ec2.RouteTable(f"{name}-closed", vpc_id=self._vpc.id, tags=self._tags("closed"), opts=self._children)
         ready: list[pulumi.Resource] = [
             self._associate(closed, each.kind, each.zone) for each in self.plan.subnets if each.kind in ("control", "compute")
@@ -198,7 +187,7 @@ class Network(pulumi.ComponentResource):
 
     def _associate(self, table: aws.ec2.RouteTable, kind: Kind, zone: str) -> aws.ec2.RouteTableAssociation:
         return aws.ec2.RouteTableAssociation(
-            f"{self._name}-{kind}-{zone}",
+            f"{self._prefix}-{kind}-{zone}",
             route_table_id=table.id,
             subnet_id=self._subnets[kind, zone].id,
             opts=self._children,

@@ -30,7 +30,7 @@ DNS = (
 # From the control plane to controllers that run on management nodes.
 WEBHOOKS = (
     Port(name="webhook-https", first=443, why="admission webhooks of services on 443"),
-    Port(name="webhook-8443", first=8443, why="webhooks of the Prometheus operator and Kueue's visibility API"),
+    Port(name="webhook-8443", first=8443, why="webhooks of the Prometheus operator and the visibility API of Kueue"),
     Port(name="webhook-9443", first=9443, why="webhooks of Kueue, JobSet and other controllers"),
     Port(name="metrics-server", first=10251, why="the aggregated metrics API"),
 )
@@ -68,10 +68,11 @@ class Groups:
         self,
         *,
         ranges: Sequence[str],
+        remote: Sequence[str],
         to_internet: bool,
         s3_prefix_list: pulumi.Input[str],
     ) -> None:
-        """All rules. `ranges` are those whose machines reach the interface endpoints.
+        """All rules. `ranges` are those whose machines reach the interface endpoints; `remote` are on-premises nodes and pods.
 
         Compute nodes need no rules among themselves or towards the control plane: the cluster's own group, which they carry too, lets its
         members talk and lets them out. What they may not do is decided where they would arrive: here and at the endpoints.
@@ -98,6 +99,11 @@ class Groups:
                 "images, charts and AWS services without an endpoint, through NAT",
                 cidr_ipv4="0.0.0.0/0",
             )
+        for cidr in remote:
+            for port in DNS:
+                self._ingress(f"remote-to-management-{port.name}-{cidr}", self.management, port, port.why, cidr_ipv4=cidr)
+            for port in METRICS:
+                self._egress(f"management-to-remote-{port.name}-{cidr}", self.management, port, port.why, cidr_ipv4=cidr)
         for cidr in ranges:
             self._ingress(f"endpoints-{cidr}", self.endpoints, HTTPS, f"AWS services from {cidr}", cidr_ipv4=cidr)
 

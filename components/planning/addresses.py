@@ -11,7 +11,9 @@ from ipaddress import IPv4Network
 from typing import Literal
 
 from components.planning.address_needs import Need
+from components.spec.form import Hybrid
 from components.spec.network import NetworkSpec
+from components.spec.stack import StackSpec
 
 Kind = Literal["nodes", "public", "control", "compute"]
 
@@ -149,6 +151,21 @@ def service_range(taken: Iterable[str]) -> str | None:
     """A range for Kubernetes services that meets no network the cluster can see; None when every candidate does."""
     used = [IPv4Network(each) for each in taken]
     return next((each for each in SERVICE_RANGES if not any(IPv4Network(each).overlaps(other) for other in used)), None)
+
+
+def remote_ranges(stack: StackSpec) -> tuple[str, ...]:
+    """On-premises ranges of nodes and pods, sorted; none unless the form is hybrid."""
+    if not isinstance(stack.form, Hybrid):
+        return ()
+    return tuple(sorted({cidr for each in stack.form.remote_networks for cidr in (each.node_cidr, each.pod_cidr) if cidr}))
+
+
+def service_cidr(stack: StackSpec) -> str | None:
+    """The range of Kubernetes services: the stack's own, or the first that meets none of its networks."""
+    if stack.cluster and stack.cluster.service_cidr:
+        return stack.cluster.service_cidr
+    network = stack.network
+    return service_range((*((network.cidr, *network.compute_cidrs) if network else ()), *remote_ranges(stack)))
 
 
 _PRIVATE = tuple(IPv4Network(each) for each in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))

@@ -26,6 +26,9 @@ class EndpointSpec(Spec):
 
     public: Flag = Field(default=False, description="whether the API answers on a public address")
     allowed_cidrs: tuple[Cidr, ...] = Field(default=(), description="ranges that may reach the public address")
+    private_cidrs: tuple[Cidr, ...] = Field(
+        default=(), description="networks beyond the VPC (VPN, peering) whose machines may reach the private address"
+    )
 
 
 class SystemPoolSpec(Spec):

@@ -1,0 +1,126 @@
+"""Which EKS add-ons a cluster gets, in which version, with which settings and whose permissions.
+
+Hides the order: what nodes can't become ready without comes before them, the rest after the system pool has room for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from components import labels
+from components.catalog import Addon, AddonPin, Catalog
+from components.spec.cluster import ClusterSpec
+from components.spec.stack import StackSpec
+
+# What the catalog doesn't pin but EKS offers (EKS User Guide, available and community add-ons); such a one needs its version from the user.
+OFFERED = (
+    "adot",
+    "amazon-cloudwatch-observability",
+    "amazon-sagemaker-hyperpod-taskgovernance",
+    "aws-efs-csi-driver",
+    "aws-guardduty-agent",
+    "aws-mountpoint-s3-csi-driver",
+    "aws-network-flow-monitoring-agent",
+    "cert-manager",
+    "external-dns",
+    "fluent-bit",
+    "kube-state-metrics",
+    "prometheus-node-exporter",
+    "snapshot-controller",
+)
+ALWAYS = (
+    "vpc-cni",
+    "kube-proxy",
+    "eks-pod-identity-agent",
+    "coredns",
+    "aws-ebs-csi-driver",
+    "eks-node-monitoring-agent",
+    "metrics-server",
+)
+_SYSTEM = {labels.PURPOSE: "system"}
+_EVERYWHERE = [{"operator": "Exists"}]
+
+_SETTINGS: Mapping[str, Mapping[str, Any]] = {
+    "vpc-cni": {
+        "enableNetworkPolicy": "true",
+        "env": {
+            # One prefix of 16 holds the few pods of a training node; the next one is kept warm (see address_needs).
+            "ENABLE_PREFIX_DELEGATION": "true",
+            "WARM_PREFIX_TARGET": "1",
+            # NAT gateways translate; the node doing it too would hide pods from on-premises networks and cost connections.
+            "AWS_VPC_K8S_CNI_EXTERNALSNAT": "true",
+        },
+    },
+    # Its own tolerations leave out nodes that aren't ready, where the CNI waits for it.
+    "eks-pod-identity-agent": {"tolerations": _EVERYWHERE},
+    "coredns": {"nodeSelector": _SYSTEM, "autoScaling": {"enabled": True, "minReplicas": 2, "maxReplicas": 10}},
+    "aws-ebs-csi-driver": {"controller": {"nodeSelector": _SYSTEM}},
+    # The agent for cards comes without tolerations: on tainted nodes it would never start.
+    "eks-node-monitoring-agent": {"dcgmAgent": {"tolerations": _EVERYWHERE}},
+    "metrics-server": {"nodeSelector": _SYSTEM},
+}
+# Where AWS's own policy gives more than the driver needs. File systems are mounted by static volumes: the driver only looks them up.
+_ACTIONS: Mapping[str, tuple[str, ...]] = {"aws-fsx-csi-driver": ("fsx:DescribeFileSystems", "fsx:ListTagsForResource")}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddonPlan:
+    """One add-on to declare. `managed_policy` or `actions` say what its service account may do, if it has one."""
+
+    name: str
+    version: str
+    before_nodes: bool
+    configuration: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    namespace: str = "kube-system"
+    service_account: str | None = None
+    managed_policy: str | None = None
+    actions: tuple[str, ...] = ()
+
+
+def wanted(stack: StackSpec) -> tuple[str, ...]:
+    """Names of the stack's add-ons, sorted."""
+    names = {*ALWAYS, *(stack.cluster.addons if stack.cluster else ())}
+    if stack.storage.lustre:
+        names.add("aws-fsx-csi-driver")
+    return tuple(sorted(names))
+
+
+def needed(stack: StackSpec, cat: Catalog) -> tuple[AddonPlan, ...]:
+    """Every add-on of the stack's cluster that has a version, sorted by name; the rules name those without one."""
+    return of_cluster(stack.cluster, wanted(stack), cat) if stack.cluster else ()
+
+
+def of_cluster(spec: ClusterSpec, names: tuple[str, ...], cat: Catalog) -> tuple[AddonPlan, ...]:
+    """The same for a cluster without a stack file."""
+    pins = cat.addons.pins(spec.version)
+    plans = (_plan(name, spec, pins.get(name), cat.addons.known.get(name)) for name in sorted(set(names)))
+    return tuple(plan for plan in plans if plan)
+
+
+def _plan(name: str, spec: ClusterSpec, pin: AddonPin | None, known: Addon | None) -> AddonPlan | None:
+    own = spec.addons.get(name)
+    version = (own.version if own else None) or (pin.version if pin else None)
+    if version is None:
+        return None
+    actions = _ACTIONS.get(name, ())
+    return AddonPlan(
+        name=name,
+        version=version,
+        before_nodes=known.before_nodes if known else False,
+        configuration=merged(_SETTINGS.get(name, {}), own.configuration if own else {}),
+        namespace=known.namespace if known else "kube-system",
+        service_account=known.service_account if known else None,
+        managed_policy=None if actions or known is None else known.managed_policy,
+        actions=actions,
+    )
+
+
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """`over` laid on `base`, key by key in nested maps; lists and scalars of `over` win."""
+    out: dict[str, Any] = dict(base)
+    for key, value in over.items():
+        below = out.get(key)
+        out[key] = merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+    return out
