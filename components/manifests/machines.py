@@ -14,17 +14,18 @@ from components.catalog import Catalog, InstanceType
 from components.fabrics import Node
 from components.fabrics.efa import HUGE_PAGE_RESOURCE, HUGE_PAGES
 from components.manifests import quantities
+from components.planning import nodes
 from components.spec.pools import HostSpec, PoolSpec
 from components.spec.quantities import Cards, Nodes
 
-_EFFECTS = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule", "NO_EXECUTE": "NoExecute"}
-# Firmware and kernel keep some of the advertised memory: 1 to 3 % on EC2 machines, so 4 % here.
-_KERNEL_SHARE = 0.04
+# Firmware and kernel keep some of the advertised memory: 1 to 3 % on EC2 machines (a p5.48xlarge shows 2,063,877 of 2,097,152 MiB).
+_KERNEL_SHARE = 0.03
 # EKS' own reckoning: 255 MiB + 11 MiB a pod for the kubelet and the system, 100 MiB before it evicts. 250 pods is its ceiling.
 _KUBELET_MIB = 255 + 11 * 250 + 100
-# Daemons of the node: network, storage and log agents, device plugins, exporters, with their limits added up.
+# Daemons of the node: network, storage and log agents, device plugins, exporters, with their limits added up; and for the CPU
+# also what the node's set-up keeps for the system (components/manifests/node_setup.py).
 _DAEMONS_MIB = 6144
-_DAEMONS_MILLICPU = 1500
+_DAEMONS_MILLICPU = 2000
 _GIB = 1024
 
 
@@ -53,12 +54,12 @@ class Machine:
         """What a worker that owns the whole node asks for, and is limited to; sorted by name."""
         return dict(sorted({"cpu": quantities.millis(self.millicpu), "memory": quantities.mebi(self.memory_mib), **self.extended}.items()))
 
-    def quota(self, nodes: Nodes) -> dict[str, str]:
+    def quota(self, count: Nodes) -> dict[str, str]:
         """The same for so many nodes, with their local disk: what a queue over them covers; sorted by name."""
-        whole = {"cpu": quantities.millis(self.millicpu * nodes.count), "memory": quantities.mebi(self.memory_mib * nodes.count)}
-        whole["ephemeral-storage"] = quantities.mebi(self.disk_gib * 1024 * nodes.count)
+        whole = {"cpu": quantities.millis(self.millicpu * count.count), "memory": quantities.mebi(self.memory_mib * count.count)}
+        whole["ephemeral-storage"] = quantities.mebi(self.disk_gib * 1024 * count.count)
         for name, amount in self.extended.items():
-            whole[name] = quantities.times(amount, nodes.count)
+            whole[name] = quantities.times(amount, count.count)
         return dict(sorted(whole.items()))
 
 
@@ -82,7 +83,8 @@ def _millicpu(vcpu: int) -> int:
 
 
 def _memory_mib(memory_gib: float, *, huge_pages: bool) -> int:
-    whole = int(memory_gib * _GIB * (1 - _KERNEL_SHARE)) - _KUBELET_MIB - _DAEMONS_MIB
+    system = max(512, int(memory_gib // 64) * 512)  # what the node's set-up keeps for the system
+    whole = int(memory_gib * _GIB * (1 - _KERNEL_SHARE)) - _KUBELET_MIB - _DAEMONS_MIB - system
     return max(whole - (2 * HUGE_PAGES if huge_pages else 0), _GIB) // _GIB * _GIB
 
 
@@ -95,14 +97,14 @@ def _disk_gib(pool: PoolSpec, node: Node) -> int:
 
 def machine_of(pool: PoolSpec, cat: Catalog) -> Machine | None:
     """The pool's machine; of several types the least of each resource, so that a worker fits on any. None for unknown types."""
-    nodes = _nodes_of(pool, cat)
-    if not nodes:
+    found_nodes = _nodes_of(pool, cat)
+    if not found_nodes:
         return None
-    fabric = fabrics.of(pool, nodes[0])
-    devices = fabric.pod_resources(pool, nodes[0])
+    fabric = fabrics.of(pool, found_nodes[0])
+    devices = fabric.pod_resources(pool, found_nodes[0])
     shared = dict(devices)
-    found = family(nodes[0])
-    cards = Cards(min(each.cards for each in nodes))
+    found = family(found_nodes[0])
+    cards = Cards(min(each.cards for each in found_nodes))
     if found and cards.count:
         shared[found.resource_name] = str(cards.count)
     pages = HUGE_PAGE_RESOURCE in shared
@@ -110,29 +112,16 @@ def machine_of(pool: PoolSpec, cat: Catalog) -> Machine | None:
         cards=cards,
         family=found,
         rdma=bool(devices),
-        millicpu=min(_millicpu(each.vcpu) for each in nodes),
-        memory_mib=min(_memory_mib(each.memory_gib, huge_pages=pages) for each in nodes),
-        disk_gib=min(_disk_gib(pool, each) for each in nodes),
+        millicpu=min(_millicpu(each.vcpu) for each in found_nodes),
+        memory_mib=min(_memory_mib(each.memory_gib, huge_pages=pages) for each in found_nodes),
+        disk_gib=min(_disk_gib(pool, each) for each in found_nodes),
         extended=dict(sorted(shared.items())),
     )
 
 
-def effect(word: str) -> str:
-    """A taint's effect in Kubernetes' spelling, from either."""
-    return _EFFECTS.get(word, word)
-
-
-def taints(pool: PoolSpec, cat: Catalog) -> list[dict[str, str]]:
-    """The taints of the pool's nodes in Kubernetes' words: the accelerator's own, then the user's, by key."""
-    found = family(fabrics.node_of(pool, cat))
-    own = {"key": found.taint_key, "value": found.taint_value, "effect": found.taint_effect} if found else None
-    extra = [{"key": each.key, "value": each.value, "effect": effect(each.effect)} for each in pool.taints]
-    return ([own] if own else []) + sorted(extra, key=lambda each: (each["key"], each["effect"]))
-
-
 def tolerations(pool: PoolSpec, cat: Catalog) -> list[dict[str, str]]:
     """What pods of the pool must carry themselves: a queue's flavor alone does not keep Kueue from ending them."""
-    return [{"key": each["key"], "operator": "Equal", "value": each["value"], "effect": each["effect"]} for each in taints(pool, cat)]
+    return [taint.toleration() for taint in nodes.taints(pool, cat)]
 
 
 def node_labels(pool: PoolSpec) -> dict[str, str]:
