@@ -130,7 +130,9 @@ LIMITS = Limits(
     node_groups_per_cluster=_limit("managed node groups per cluster", 30, "node groups", _EKS, service="eks", code="L-6D54EA21"),
     nodes_per_node_group=_limit("nodes per managed node group", 450, "nodes", _EKS, service="eks", code="L-BD136A63"),
     control_plane_security_groups=_limit("control plane security groups per cluster", 4, "security groups", _EKS, adjustable=False),
-    public_endpoint_cidrs=_limit("public endpoint access ranges per cluster", 40, "ranges", _EKS, adjustable=False),
+    public_endpoint_cidrs=_limit(
+        "public endpoint access ranges per cluster", 40, "ranges", _EKS, adjustable=False, service="eks", code="L-93A74D60"
+    ),
     pod_identity_associations=_limit(
         "pod identity associations per cluster", 5000, "associations", "EKS User Guide, pod identities and service quotas", adjustable=False
     ),
