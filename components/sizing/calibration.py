@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from components.sizing import machines, shape
+from components.sizing import machines, memory, shape
 from components.sizing.constants import FITTED, PRIOR, Tuning
 from components.sizing.layout import Job, Layout
 from components.sizing.machines import Machine
@@ -172,3 +172,49 @@ def fit(training: Iterable[Row], progress: Callable[[str], None] | None = None) 
         if progress:
             progress(f"turn {turn + 1}: loss {best:.4f}")
     return replace(PRIOR, **values)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A whole published run, downtime included; `core` ones are those of the project's calibration set."""
+
+    id: str
+    core: bool
+    spec: SizingSpec
+    days: float
+
+
+def runs() -> tuple[Run, ...]:
+    return tuple(Run(id=raw["id"], core=raw["core"], spec=spec_of(raw), days=raw["measured"]["days"]) for raw in read()["whole_runs"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Held:
+    """Published memory of one card in GiB, beside what the planner says."""
+
+    id: str
+    activations: float
+    planned_activations: float
+    state: float
+    planned_state: float
+
+
+def memories() -> tuple[Held, ...]:
+    held: list[Held] = []
+    for raw in read()["memory"]:
+        spec = spec_of(raw)
+        found, machine = shape.of(spec.model), machine_of(spec)
+        cards = (spec.hardware.nodes or 1) * machine.cards
+        job, layout = options_of(spec, found, machine, cards)[0]
+        planned = memory.of(job, layout)
+        measured = raw["measured"]
+        held.append(
+            Held(
+                id=raw["id"],
+                activations=measured["activations_gib"],
+                planned_activations=planned.activations,
+                state=measured["state_gib"],
+                planned_state=planned.weights + planned.gradients + planned.optimizer,
+            )
+        )
+    return tuple(held)

@@ -183,7 +183,8 @@ def _expert_traffic(job: Job, layout: Layout, tuning: Tuning, tokens: float) -> 
     if experts is None or layout.expert == 1:
         return 0.0
     group = path(job.machine, tuning, layout.tensor * layout.context, layout.expert)
-    size = tokens * job.shape.hidden * 2.0
+    # With 8-bit products tokens are sent out in 8 bits and come back in 16.
+    size = tokens * job.shape.hidden * (1.5 if job.precision == "fp8" else 2.0)
     if group.together >= layout.expert:
         moved = size * experts.active * (layout.expert - 1) / layout.expert / group.bytes_per_s
     else:

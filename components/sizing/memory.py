@@ -58,15 +58,19 @@ def layer_activations(job: Job, layout: Layout, *, sparse: bool = False) -> floa
     alike = ((6.0 if eight else 8.0) + masks) * shape.hidden / copies
     act = (5.0 if eight else 6.0) if shape.gated else (3.0 if eight else 4.0)
     wide = (2.0 * shape.heads * (shape.key_dim + shape.value_dim) + 2.0 * max(shape.kv_heads, tensor) * (shape.key_dim + shape.value_dim)) / tensor
+    if (latent := shape.latent) and layout.recompute == "selective":
+        # Queries, keys and values come again from their latents, and norms from their inputs (DeepSeek-V3, section 3.2.3).
+        wide = 2.0 * (latent.q_rank + latent.kv_rank + latent.rope) + 2.0 * shape.heads * shape.value_dim / tensor
+        alike -= 2.0 * shape.hidden / copies
     if sparse and (experts := shape.experts):
         visited = experts.active / tensor + experts.shared / tensor
-        block = act * experts.ffn * visited + 4.0 * shape.hidden * experts.active / tensor
+        block = act * experts.ffn * visited + (1.0 if eight else 2.0) * shape.hidden * experts.active / tensor
     else:
         block = act * shape.ffn / tensor
     scores = 0.0
     if not layout.fused_attention and layout.recompute == "none":
         scores = 5.0 * shape.heads * shape.sequence / tensor
-    kept = _SELECTIVE_KEPT if layout.recompute == "selective" and layout.fused_attention else 1.0
+    kept = _SELECTIVE_KEPT if layout.recompute == "selective" and layout.fused_attention and not shape.latent else 1.0
     return tokens * (alike + wide + block + scores) * kept
 
 

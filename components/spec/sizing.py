@@ -9,10 +9,10 @@ import math
 import re
 from typing import Annotated, Literal
 
-from pydantic import AliasChoices, BeforeValidator, Field, model_validator
+from pydantic import AliasChoices, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from components.spec.base import Count, CountOrZero, Flag, Spec, Text
+from components.spec.base import Count, CountOrZero, Flag, Region, Spec, Text
 
 Precision = Literal["bf16", "fp16", "fp8"]
 Recompute = Literal["none", "selective", "full"]
@@ -52,12 +52,6 @@ class ExpertsSpec(Spec):
     ffn: Count | None = Field(default=None, description="inner width of one expert; the model's ffn when left out")
     dense_layers: CountOrZero = Field(default=0, description="first layers that have a plain feed-forward block")
 
-    @model_validator(mode="after")
-    def _active_fits(self) -> ExpertsSpec:
-        if self.active > self.count:
-            raise PydanticCustomError("experts", "active experts ({a}) outnumber the experts ({c})", {"a": self.active, "c": self.count})
-        return self
-
 
 class LatentSpec(Spec):
     """Multi-head latent attention: keys and values pass through a narrow projection."""
@@ -93,16 +87,6 @@ class ModelSpec(Spec):
         default=None, validation_alias=AliasChoices("latent_attention", "mla", "latent"), description="multi-head latent attention"
     )
 
-    @model_validator(mode="after")
-    def _heads_fit(self) -> ModelSpec:
-        if self.head_dim is None and self.hidden % self.heads:
-            raise PydanticCustomError(
-                "heads", "hidden ({h}) does not divide by heads ({a}); give head_dim", {"h": self.hidden, "a": self.heads}
-            )
-        if self.kv_heads is not None and self.heads % self.kv_heads:
-            raise PydanticCustomError("heads", "heads ({a}) do not divide by kv_heads ({k})", {"a": self.heads, "k": self.kv_heads})
-        return self
-
 
 class TrainingSpec(Spec):
     """What is trained on how much, and how the state is kept."""
@@ -133,12 +117,7 @@ class HardwareSpec(Spec):
     cards_per_node: Count | None = Field(default=None, description="cards in one machine of the accelerator; 8 when left out")
     network_gbps: Number | None = Field(default=None, description="network of one machine in Gbit/s")
     nodes: Count | None = Field(default=None, description="machines that train; follows from goal.days when left out")
-
-    @model_validator(mode="after")
-    def _one_kind(self) -> HardwareSpec:
-        if self.instance_type and self.accelerator:
-            raise PydanticCustomError("hardware", "names both an instance_type and an accelerator; keep one")
-        return self
+    region: Region | None = Field(default=None, description="region for prices and zones; one that sells the type when left out")
 
 
 class ParallelismSpec(Spec):

@@ -1,0 +1,264 @@
+"""The plan: from a request to the split, the step, the days, the machines, the storage and the money.
+
+Hides how nodes follow from days: the estimate by total FLOPs is refined until the planned run ends in time.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from components.catalog import Catalog
+from components.problems import Problem
+from components.sizing import goodput as good
+from components.sizing import money as cost
+from components.sizing import uncertainty
+from components.sizing.goodput import Checkpoint, Goodput
+from components.sizing.memory import Memory
+from components.sizing.money import Amount, Money, region_for
+from components.sizing.request import Request
+from components.sizing.search import Candidate, Found, search
+from components.sizing.step import lora_total
+from components.sizing.store import Store, store
+from components.sizing.uncertainty import Band
+
+_DAY = 86400.0
+_FIRST_GUESS = 0.4  # share of the peak that the seed estimate takes for granted
+_SEARCH_NODES = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Everything `trainshed size` says. `nodes` train; `reserve` and `spares` come on top."""
+
+    request: Request
+    found: Found
+    best: Candidate
+    nodes: int
+    asked_nodes: int
+    cards: int
+    idle_cards: int
+    steps: int
+    band: Band
+    checkpoint: Checkpoint
+    goodput: Goodput
+    days: Amount
+    reserve_fraction: float
+    reserve_nodes: int
+    spares: int
+    store: Store
+    money: Money
+    region: str
+    problems: tuple[Problem, ...]
+
+    @property
+    def memory(self) -> Memory:
+        return self.best.memory
+
+    @property
+    def step_seconds(self) -> float:
+        return self.best.step.total
+
+    @property
+    def flops_per_token(self) -> float:
+        return flops_per_token(self.request)
+
+    @property
+    def mfu(self) -> float:
+        """Model FLOPs of the step over what the cards' 16-bit peak allows in its time."""
+        return self.flops_per_token * self.best.job.tokens_per_step / (self.step_seconds * self.cards * self.request.machine.card.tflops * 1e12)
+
+    @property
+    def hfu(self) -> float:
+        return self.best.step.hardware_flops / (self.step_seconds * self.request.machine.card.tflops * 1e12)
+
+    @property
+    def tokens_per_second_per_card(self) -> float:
+        return self.best.job.tokens_per_step / self.step_seconds / self.cards
+
+
+def flops_per_token(request: Request) -> float:
+    """Model FLOPs: 6 a parameter and the full square of attention; 4 where frozen weights need no gradient of their own."""
+    shape = request.shape
+    if request.lora_rank:
+        return 4.0 * shape.multiplied + 6.0 * lora_total_of(request) + shape.attention_flops
+    return float(shape.flops_per_token)
+
+
+def lora_total_of(request: Request) -> int:
+    from components.sizing.layout import Job
+
+    job = Job(shape=request.shape, machine=request.machine, precision=request.spec.training.precision, global_batch=1, lora_rank=request.lora_rank)
+    return lora_total(job)
+
+
+def plan(request: Request, cat: Catalog) -> tuple[Plan | None, list[Problem]]:
+    """The plan, or the problem that no split of the cards fits."""
+    if request.nodes is not None:
+        return _planned(request, cat, request.nodes)
+    days = request.days or 1.0
+    cards = request.machine.cards
+    seconds = days * _DAY
+    guess = flops_per_token(request) * request.spec.training.tokens / (_FIRST_GUESS * request.machine.card.tflops * 1e12 * seconds)
+    nodes = max(1, math.ceil(guess / cards))
+    best: Plan | None = None
+    last: tuple[Plan | None, list[Problem]] = (None, [])
+    tried: set[int] = set()
+    for _ in range(_SEARCH_NODES):
+        if nodes in tried:
+            break
+        tried.add(nodes)
+        last = _planned(request, cat, nodes)
+        made = last[0]
+        if made is None:
+            nodes *= 2  # too little memory in all: the same days want more cards
+            continue
+        if made.days.expected <= days and (best is None or made.nodes < best.nodes):
+            best = made
+        nodes = _next(made, nodes, days, tried)
+    if best is not None:
+        return best, []
+    made = last[0]
+    if made is None:
+        return last
+    late = Problem(id="goal-days", path="goal.days", said=f"{days:g} days can't be reached: the best plan found takes {made.days.expected:.1f} days",
+                   hint="raise goal.days, global_batch or the network", severity="warning")  # fmt: skip
+    return replace(made, problems=(*made.problems, late)), []
+
+
+def _next(made: Plan, nodes: int, days: float, tried: set[int]) -> int:
+    wanted = max(1, math.ceil(made.nodes * made.days.expected / days))
+    if wanted in tried:
+        wanted = made.nodes if made.days.expected <= days else wanted + max(1, wanted // 50)
+    return wanted
+
+
+def _planned(request: Request, cat: Catalog, nodes: int) -> tuple[Plan | None, list[Problem]]:
+    spec, machine = request.spec, request.machine
+    available = nodes * machine.cards
+    found = search(request.shape, machine, available, spec.training, spec.parallelism)
+    problems: list[Problem] = []
+    if found.fitting:
+        best = found.fitting[0]
+    elif found.tightest is None:
+        return None, [no_split(request, available)]
+    else:
+        misfit = _misfit(request, available, found.tightest)
+        if misfit.severity == "error":
+            return None, [misfit]
+        problems.append(misfit)
+        best = found.tightest
+    used = -(-best.layout.cards // machine.cards)
+    step = best.step.total
+    steps = max(1, math.ceil(spec.training.tokens / best.job.tokens_per_step))
+    trainable = lora_total_of(request) if request.lora_rank else request.shape.total
+    saved = good.checkpoint(request.shape.total, trainable, used, best.layout.cards, step, steps)
+    share = good.goodput(used, saved)
+    band = uncertainty.of_step(best.job, spec.parallelism)
+    wide = uncertainty.of_days(band)
+    expected = steps * step / share.fraction / _DAY
+    days = Amount(low=expected * wide.low, expected=expected, high=expected * wide.high)
+    reserve = min(0.20, max(0.10, (band.high - 1) / 2))
+    spare = good.spares(used)
+    region = region_for(machine, spec.hardware.region)
+    kept = store(request, saved, best.job.tokens_per_step / step, cat, region)
+    monthly = [part for part in (kept.lustre_monthly_usd, kept.object_monthly_usd) if part is not None]
+    money = cost.money(machine, used + spare, days, sum(monthly) if monthly else None, cat, region)
+    if request.nodes is not None and request.days is not None and days.expected > request.days:
+        problems.append(
+            Problem(id="goal-days", path="goal.days", said=f"{used} nodes take {days.expected:.1f} days, more than the {request.days:g} asked for",
+                    hint=f"about {math.ceil(used * days.expected / request.days)} nodes would do", severity="warning")  # fmt: skip
+        )
+    idle = available - best.layout.cards if request.nodes is not None else used * machine.cards - best.layout.cards
+    return Plan(
+        request=request,
+        found=found,
+        best=best,
+        nodes=used,
+        asked_nodes=nodes if request.nodes is not None else used,
+        cards=best.layout.cards,
+        idle_cards=idle,
+        steps=steps,
+        band=band,
+        checkpoint=saved,
+        goodput=share,
+        days=days,
+        reserve_fraction=reserve,
+        reserve_nodes=math.ceil(used * reserve),
+        spares=spare,
+        store=kept,
+        money=money,
+        region=region,
+        problems=tuple(problems),
+    ), []
+
+
+def no_split(request: Request, cards: int) -> Problem:
+    """Why no split is possible at all, with what the pinned parts want."""
+    split, batch = request.spec.parallelism, request.spec.training.global_batch
+    inner = (split.tensor or 1) * (split.pipeline or 1) * (split.context or 1)
+    if inner > cards:
+        return Problem(id="split-cards", path="parallelism", said=f"tensor x pipeline x context is {inner}, more than the {cards} cards there are",
+                       hint=f"use at least {-(-inner // request.machine.cards)} nodes or a smaller split")  # fmt: skip
+    said = f"no split of {cards} cards deals out {request.shape.layers} layers, {request.shape.heads} heads"
+    return Problem(id="no-split", path="parallelism", said=f"{said} and a batch of {batch} sequences" if batch else said,
+                   hint="free a part of parallelism, or change training.global_batch")  # fmt: skip
+
+
+def _misfit(request: Request, cards: int, tightest: Candidate) -> Problem:
+    """What does not fit, and the nearest change that does; only a warning where a freer split of the same cards fits."""
+    held = tightest.memory
+    layout = tightest.layout
+    pinned = f"tensor {layout.tensor}, pipeline {layout.pipeline}, recompute {layout.recompute}, {layout.sharding}"
+    said = f"{held.total:.1f} GiB a card are needed at {pinned}, and {request.machine.name} has {held.usable:.1f} usable"
+    for change, freer in _freer(request):
+        other = search(request.shape, request.machine, cards, freer.spec.training, freer.spec.parallelism)
+        if other.fitting:
+            best = other.fitting[0]
+            return Problem(id="memory", path=change, said=said, hint=f"{_words(change, best)} fits in {best.memory.total:.1f} GiB", severity="warning")
+    free = request.spec.model_copy(update={"parallelism": type(request.spec.parallelism)()})
+    free = free.model_copy(update={"training": free.training.model_copy(update={"recompute": None, "sharding": None})})
+    nodes = max(1, cards // request.machine.cards)
+    for factor in (2, 4, 8, 16, 32, 64):
+        other = search(request.shape, request.machine, cards * factor, free.training, free.parallelism)
+        if other.fitting:
+            return Problem(id="memory", path="hardware.nodes" if request.nodes else "hardware", said=_none(request, cards, held),
+                           hint=f"the nearest that fits is {nodes * factor} nodes: {_short(other.fitting[0])}")  # fmt: skip
+    return Problem(id="memory", path="hardware", said=_none(request, cards, held), hint="use cards with more memory or a smaller model")
+
+
+def _none(request: Request, cards: int, held: Memory) -> str:
+    need = f"the tightest split needs {held.total:.1f} GiB a card of {held.usable:.1f} usable"
+    return f"the model does not fit {cards} cards of {request.machine.name} under any split: {need}"
+
+
+def _short(candidate: Candidate) -> str:
+    layout = candidate.layout
+    return f"tensor {layout.tensor}, pipeline {layout.pipeline}, recompute {layout.recompute}, {layout.sharding}, {candidate.memory.total:.1f} GiB a card"
+
+
+def _words(change: str, candidate: Candidate) -> str:
+    layout = candidate.layout
+    return {
+        "training.recompute": f"recompute: {layout.recompute}",
+        "training.sharding": f"sharding: {layout.sharding}",
+        "parallelism": f"tensor {layout.tensor}, pipeline {layout.pipeline}, context {layout.context}, micro_batch {layout.micro_batch} "
+        f"with recompute {layout.recompute}",
+    }[change]
+
+
+def _freer(request: Request) -> list[tuple[str, Request]]:
+    """The same request with one thing less pinned, the smallest change first."""
+    spec = request.spec
+    changes: list[tuple[str, Request]] = []
+    training = spec.training
+    if training.sharding in ("ddp", "zero1"):
+        sharded = training.model_copy(update={"sharding": "zero2"})
+        changes.append(("training.sharding", replace(request, spec=spec.model_copy(update={"training": sharded}))))
+    if training.recompute is not None:
+        free = training.model_copy(update={"recompute": None})
+        changes.append(("training.recompute", replace(request, spec=spec.model_copy(update={"training": free}))))
+    free = training.model_copy(update={"recompute": None, "sharding": None})
+    loose = spec.model_copy(update={"training": free, "parallelism": type(spec.parallelism)()})
+    changes.append(("parallelism", replace(request, spec=loose)))
+    return changes
