@@ -87,4 +87,7 @@ def statements(document: Node) -> list[Statement]:
             raise WrongType(document, "JSON document") from error
     if not isinstance(parsed.value, Mapping):
         raise WrongType(document, "JSON document")
-    return [Statement(node) for node in parsed.at("Statement").one_or_many()]
+    if (listed := parsed.at("Statement")).absent:
+        # Without statements it is some other text, about which nothing is known.
+        raise WrongType(document, "document with statements")
+    return [Statement(node) for node in listed.one_or_many()]

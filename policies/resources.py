@@ -158,20 +158,21 @@ class Stack:
 def refers(resource: Resource, key: str, owner: Resource, *names: str) -> bool | None:
     """Whether the resource's input names the owner; None when it can't be told."""
     node = resource.at(key)
-    if owner.urn in resource.targets(key, owner.type):
-        return True
     if node.absent:
         return False
-    if node.opaque:
-        others = resource.targets(key, owner.type)
-        return False if others else None
-    return node.value in names_of(owner, *names)
+    wired = resource.targets(key, owner.type)
+    if not node.opaque:
+        known = names_of(owner, *names)
+        if not isinstance(node.value, str):
+            return False
+        # An owner whose names are only known later is told by the dependency.
+        return node.value in known if known else owner.urn in wired or node.value == owner.name
+    return owner.urn in wired if wired else None
 
 
 def names_of(owner: Resource, *names: str) -> set[str]:
-    """The values by which others may name this resource: its known id, arn and name inputs, else the name it was declared by."""
-    known = {value for name in ("id", "arn", *names) if isinstance(value := owner.at(name).value, str) and not owner.at(name).opaque}
-    return known or {owner.name}
+    """The values by which others may name this resource, as far as they are known: its id, arn and name inputs."""
+    return {value for name in ("id", "arn", *names) if isinstance(value := owner.at(name).value, str) and not owner.at(name).opaque}
 
 
 def resources_from(records: Iterable[Mapping[str, Any]]) -> Stack:

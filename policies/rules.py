@@ -6,7 +6,7 @@ Hides nothing about the resource; a rule is data around a plain function, so the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from types import MappingProxyType, ModuleType
 from typing import Any, Literal, TypeVar
@@ -124,33 +124,27 @@ def rules_of(*modules: ModuleType) -> tuple[Rule, ...]:
     return tuple(value for module in modules for value in vars(module).values() if isinstance(value, Rule))
 
 
-def each(things: Iterable[T], judge: Callable[[T], Iterable[Outcome]], *, urn: Callable[[T], str] = lambda _: "") -> Iterator[Outcome]:
-    """Judges each thing on its own: one that can't be judged, or is of the wrong type, doesn't hide the others."""
+def each(things: Iterable[T], judge: Callable[[T], Iterable[Outcome]], *, urn: str = "") -> Iterator[Outcome]:
+    """Judges each thing on its own: one that can't be judged, or is of the wrong type, doesn't hide the others.
+
+    Outcomes that name no resource are about `urn`.
+    """
     for thing in things:
         try:
-            yield from judge(thing)
+            for outcome in judge(thing):
+                yield replace(outcome, urn=urn) if urn and not outcome.urn else outcome
         except Unjudged as doubt:
-            yield Doubt(doubt.path, doubt.why, urn(thing))
+            yield Doubt(doubt.path, doubt.why, urn)
         except WrongType as wrong:
-            yield Finding(wrong.node, f"a {wrong.wanted}", urn(thing))
+            yield Finding(wrong.node, f"a {wrong.wanted}", urn)
 
 
 def each_resource(resources: Iterable[Resource], judge: Callable[[Resource], Iterable[Outcome]]) -> Iterator[Outcome]:
-    """As `each`, for stack rules: outcomes without a URN of their own get the resource's."""
+    """As `each`, for stack rules."""
     for resource in resources:
-        for outcome in each([resource], judge):
-            yield outcome if outcome.urn else _of(outcome, resource.urn)
-
-
-def _of(outcome: Outcome, urn: str) -> Outcome:
-    if isinstance(outcome, Finding):
-        return Finding(outcome.node, outcome.wanted, urn, outcome.fix)
-    return Doubt(outcome.path, outcome.why, urn)
+        yield from each([resource], judge, urn=resource.urn)
 
 
 def missing(path: str) -> Node:
     """A node for what a stack lacks."""
     return Node(ABSENT, path)
-
-
-StackCheck = Callable[[Stack, Settings], Iterable[Outcome]]

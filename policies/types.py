@@ -62,6 +62,7 @@ DETECTOR_FEATURE = "aws:guardduty/detectorFeature:DetectorFeature"
 TOPIC = "aws:sns/topic:Topic"
 QUEUE = "aws:sqs/queue:Queue"
 BUDGET = "aws:budgets/budget:Budget"
+SCHEDULE = "aws:scheduler/schedule:Schedule"
 ANOMALY_MONITOR = "aws:costexplorer/anomalyMonitor:AnomalyMonitor"
 
 ROLE = "aws:iam/role:Role"

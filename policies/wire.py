@@ -187,8 +187,7 @@ def _described(rule: Rule) -> analyzer_pb2.PolicyInfo:
         remediation_steps=rule.fix,
         tags=list(rule.ids),
     )
-    for name, schema in rule.parameters.items():
-        info.configSchema.properties[name].update(dict(schema))
+    info.configSchema.properties.update({name: dict(schema) for name, schema in rule.parameters.items()})
     return info
 
 

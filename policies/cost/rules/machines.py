@@ -11,7 +11,7 @@ from policies.cost.estimate import region_of
 from policies.cost.purchases import INSTANCE_TYPE_LABEL, KARPENTER_CAPACITY, Purchase, karpenter_pools, purchases, requirement
 from policies.pools import is_preprocessing, is_training, purposes
 from policies.resources import Resource, Stack
-from policies.rules import Doubt, Finding, Outcome, Settings, each, each_resource, rule
+from policies.rules import Doubt, Finding, Outcome, Settings, each, each_resource, missing, rule
 from policies.types import (
     AUTOSCALING_GROUP,
     CAPACITY_RESERVATION,
@@ -19,6 +19,7 @@ from policies.types import (
     KARPENTER_POOL,
     LAUNCH_TEMPLATE,
     NODE_GROUP,
+    SCHEDULE,
     SPOT_REQUEST,
 )
 from policies.values import Node
@@ -261,35 +262,47 @@ def _moment(node: Node) -> datetime | None:
 
 @rule(
     "blocks-within-their-dates",
-    types=BUYERS,
+    types=(*BUYERS, SCHEDULE),
     scope="stack",
     severity="high",
-    says="Nodes of a capacity block run only between its start and its end.",
-    fix="set desiredSize to 0 outside the block's dates, and correct the tags trainshed.io/block-start and trainshed.io/block-end",
+    says="Nodes of a capacity block run only between its start and its end, and something ends them.",
+    fix="set desiredSize to 0 outside the block's dates, and let a schedule of EventBridge set the group to 0 before the end",
     parameters={"nodes": {"type": "integer", "default": 64, "description": "EC2 sells no block with more instances"}},
 )
 def blocks_within_their_dates(stack: Stack, settings: Settings) -> Iterator[Outcome]:
+    schedules = list(stack.of(SCHEDULE))
+
     def judge(purchase: Purchase) -> Iterator[Outcome]:
         if not purchase.block:
             return
         if (purchase.maximum.number() or 0) > settings["nodes"]:
             yield Finding(purchase.maximum, f"at most {settings['nodes']} nodes in a block")
-        desired = max(purchase.desired.number() or 0, purchase.minimum.number() or 0)
-        if not desired:
+        moments = _moments_of(purchase.resource, schedules)
+        if not moments:
+            yield Finding(missing("end of the block"), "a schedule that sets the group to 0 before the block ends")
             return
-        tags = {
-            key.rpartition("/")[2]: node for holder in ("tags", "labels") for key, node in purchase.resource.at(holder).entries().items()
-        }
-        start, end = (tags.get(key, purchase.resource.at("tags", f"trainshed.io/{key}")) for key in ("block-start", "block-end"))
-        first, last = _moment(start), _moment(end)
-        if first is None or last is None:
-            yield Finding(start if first is None else end, "the block's date, as nodes are asked for")
-        elif not first.date() <= settings.require_today() <= last.date():
-            yield Finding(
-                purchase.desired, f"0 on {settings.require_today().isoformat()}; the block runs from {start.value} to {end.value}"
-            )
+        if not max(purchase.desired.number() or 0, purchase.minimum.number() or 0):
+            return
+        today = settings.require_today()
+        # Two moments are a start that is still to come and the end; a single one is the end of a block that has begun.
+        if len(moments) > 1 and today < min(moments).date():
+            yield Finding(purchase.desired, f"0 on {today.isoformat()}; the block starts on {min(moments).date().isoformat()}")
+        elif today > max(moments).date():
+            yield Finding(purchase.desired, f"0 on {today.isoformat()}; the block ended on {max(moments).date().isoformat()}")
 
     yield from _each_purchase(stack, judge)
+
+
+def _moments_of(group: Resource, schedules: list[Resource]) -> list[datetime]:
+    """When schedules that were made from this group act."""
+    found: list[datetime] = []
+    for schedule in schedules:
+        if group.urn in schedule.depends_on or group.urn in schedule.property_depends_on.get("target", ()):
+            written = schedule.at("scheduleExpression")
+            moment = _moment(Node((written.text() or "").removeprefix("at(").removesuffix(")"), written.path))
+            if moment is not None:
+                found.append(moment)
+    return found
 
 
 @rule(

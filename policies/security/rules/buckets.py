@@ -44,7 +44,7 @@ def buckets_block_public_access(stack: Stack, _: Settings) -> Iterator[Outcome]:
         if not blocks:
             yield Finding(missing("public access block"), "a BucketPublicAccessBlock of this bucket")
         for block in blocks:
-            yield from each([block.at(flag) for flag in FLAGS], _true, urn=lambda _, urn=block.urn: urn)
+            yield from each([block.at(flag) for flag in FLAGS], _true, urn=block.urn)
 
     yield from each_resource(stack.of(BUCKET), judge)
 
@@ -192,7 +192,7 @@ def buckets_encrypted_with_key(stack: Stack, _: Settings) -> Iterator[Outcome]:
             rules = encryption.at("rules")
             if not rules.elements():
                 yield Finding(rules, "a rule with aws:kms", encryption.urn)
-            yield from each(rules.elements(), lambda node, owner=encryption: _by_key(node, owner), urn=lambda _, urn=encryption.urn: urn)
+            yield from each(rules.elements(), lambda node, owner=encryption: _by_key(node, owner), urn=encryption.urn)
 
     yield from each_resource(stack.of(BUCKET), judge)
 

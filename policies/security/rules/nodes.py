@@ -60,20 +60,14 @@ def nodes_in_private_subnets(stack: Stack, _: Settings) -> Iterator[Outcome]:
         key = "subnetIds" if machine.type == NODE_GROUP else "subnetId"
         node = machine.at(key)
         wired = set(machine.targets(key, SUBNET))
-        named = {element.value for element in node.one_or_many() if isinstance(element.value, str)} if not node.opaque else set()
+        parts = [node] if node.opaque else node.one_or_many()
+        # A subnet that isn't known yet is told by the dependency; without one it is a doubt.
+        named = {text for part in parts if not (part.opaque and wired) and (text := part.text())}
         if found := (wired | named) & known:
             place = sorted(found)[0].rpartition("::")[2]
             yield Finding(node, f"private subnets; {place} assigns public addresses or routes to an internet gateway")
-        elif not wired:
-            node.require_known()
-            yield from each(node.one_or_many(), _known)
 
     yield from each_resource(stack.of(NODE_GROUP, INSTANCE), judge)
-
-
-def _known(node: Node) -> Iterator[Outcome]:
-    node.require_known()
-    yield from ()
 
 
 @rule(

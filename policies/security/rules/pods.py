@@ -244,7 +244,8 @@ def pods_have_an_identity(resource: Resource, _: Settings) -> Iterator[Outcome]:
         account, mounted = pod.at("serviceAccountName"), pod.at("automountServiceAccountToken")
         if mounted.boolean() is False:
             return
-        if not account.unknown and (account.text() or "default") == "default":
+        named = resource.holds("spec", "kubernetes:core/v1:ServiceAccount", node=account)
+        if not named or account.value == "default":
             yield Finding(mounted, "false, as the pod uses the namespace's default account")
 
     yield from _pods(resource, judge)

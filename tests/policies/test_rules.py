@@ -1,0 +1,110 @@
+"""Every rule of both packs: it passes the good stack, catches its case, and is never silent about what is absent, unknown or of the wrong type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policies.cost.pack import PACK as COST_PACK
+from policies.evaluation import Report, evaluate
+from policies.pack import EXEMPTIONS_RULE, Pack
+from policies.security.pack import PACK as SECURITY_PACK
+from tests.policies.cases import COST, GROUND, REMOVE, SECURITY, TODAY, UNKNOWN, Case
+from tests.policies.good import good_stack
+
+CASES = [(SECURITY_PACK, name, case) for name, case in SECURITY.items()] + [(COST_PACK, name, case) for name, case in COST.items()]
+each_case = pytest.mark.parametrize(("pack", "name", "case"), CASES, ids=[name for _, name, _ in CASES])
+ESTIMATE = {"monthly": {"expected": 900_000}, "delta": 900_000, "unpriced": []}
+
+
+def judge(pack: Pack, case: Case, value: Any, **more: Any) -> Report:
+    # A delta between two states can only be handed in.
+    estimate = ESTIMATE if "cost-change-within-ceiling" in more.pop("rule", "") else None
+    configuration = {**GROUND, **case.configuration, **more}
+    return evaluate(case.records(value), pack, configuration, today=TODAY, estimate=estimate)
+
+
+def verdict(report: Report, name: str) -> str:
+    if any(violation.rule == name for violation in report.violations):
+        return "fail"
+    return "doubt" if any(doubt.rule == name for doubt in report.could_not_judge) else "pass"
+
+
+def test_every_rule_has_a_case() -> None:
+    assert set(SECURITY) == {rule.name for rule in SECURITY_PACK.rules} - {EXEMPTIONS_RULE.name}
+    assert set(COST) == {rule.name for rule in COST_PACK.rules} - {EXEMPTIONS_RULE.name}
+
+
+@pytest.mark.parametrize("pack", [SECURITY_PACK, COST_PACK], ids=["security", "cost"])
+def test_the_good_stack_passes_every_rule(pack: Pack) -> None:
+    report = evaluate(good_stack(), pack, GROUND, today=TODAY)
+    assert report.violations == ()
+    assert {(doubt.rule, doubt.why) for doubt in report.could_not_judge} <= {("monthly-cost-within-ceiling", "is priced by its use")}
+
+
+@each_case
+def test_a_rule_passes_the_good_stack_and_catches_its_case(pack: Pack, name: str, case: Case) -> None:
+    configuration = {**GROUND, **case.configuration}
+    before = evaluate(good_stack(), pack, configuration, today=TODAY)
+    assert not [violation for violation in before.violations if violation.rule == name]
+    found = [violation for violation in judge(pack, case, case.bad, rule=name).violations if violation.rule == name]
+    assert found
+    if case.subject:
+        assert case.subject in {violation.urn for violation in found}
+
+
+@each_case
+def test_a_violation_says_what_is_wanted_how_to_fix_it_and_how_to_be_excused(pack: Pack, name: str, case: Case) -> None:
+    found = [violation for violation in judge(pack, case, case.bad, rule=name).violations if violation.rule == name]
+    for violation in found:
+        assert "; wanted: " in violation.message
+        assert f" Fix: {pack.rule(name).fix}. Exemption: " in violation.message
+        assert f'{{"rule": "{name}", "urn_glob": "{violation.urn or "*"}", "reason": "...", "owner": "TEAM"' in violation.message
+
+
+WITH_VALUE = [entry for entry in CASES if entry[2].path]
+each_value = pytest.mark.parametrize(("pack", "name", "case"), WITH_VALUE, ids=[name for _, name, _ in WITH_VALUE])
+
+
+@each_value
+def test_an_absent_value_is_judged(pack: Pack, name: str, case: Case) -> None:
+    assert verdict(judge(pack, case, REMOVE), name) == case.absent
+
+
+@each_value
+def test_null_is_the_same_as_absent(pack: Pack, name: str, case: Case) -> None:
+    assert verdict(judge(pack, case, None), name) == case.absent
+
+
+@each_value
+def test_an_unknown_value_is_reported_as_not_judged(pack: Pack, name: str, case: Case) -> None:
+    assert verdict(judge(pack, case, UNKNOWN), name) == case.unknown
+
+
+@each_value
+def test_a_value_of_the_wrong_type_never_passes(pack: Pack, name: str, case: Case) -> None:
+    assert verdict(judge(pack, case, case.wrong_value), name) == case.wrong
+
+
+@each_case
+def test_an_exemption_takes_the_violation_away_and_is_reported(pack: Pack, name: str, case: Case) -> None:
+    entry = {"rule": name, "urn_glob": "*", "reason": "a trial", "owner": "ml-platform", "expires": "2026-12-31"}
+    report = judge(pack, case, case.bad, rule=name, exemptions={"entries": [entry]})
+    assert not [violation for violation in report.violations if violation.rule == name]
+    assert name in {exemption.rule for exemption, _ in report.exemptions_used}
+    assert report.exemptions_unused == ()
+
+
+@each_case
+def test_a_disabled_rule_says_nothing(pack: Pack, name: str, case: Case) -> None:
+    report = judge(pack, case, case.bad, rule=name, **{name: {**case.configuration.get(name, {}), "enforcementLevel": "disabled"}})
+    assert verdict(report, name) == "pass"
+
+
+@each_case
+@pytest.mark.parametrize(("level", "shown"), [("advisory", "advisory"), ("mandatory", "mandatory"), ("remediate", "mandatory")])
+def test_the_configured_level_is_the_violations_level(pack: Pack, name: str, case: Case, level: str, shown: str) -> None:
+    values = {**GROUND.get(name, {}), **case.configuration.get(name, {}), "enforcementLevel": level}
+    report = judge(pack, case, case.bad, rule=name, **{name: values})
+    assert {violation.level for violation in report.violations if violation.rule == name} == {shown}
