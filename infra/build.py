@@ -1,4 +1,4 @@
-"""What a stack declares, in the order in which data flows: network, cluster, storage, pools, then what lives in the cluster."""
+"""What a stack declares, as a table of contents in the order of data flow."""
 
 from __future__ import annotations
 
@@ -6,134 +6,57 @@ from dataclasses import dataclass, field
 
 import pulumi
 
-from components.cluster import Cluster, ClusterArgs
-from components.cluster_nodes import SystemImage
-from components.gpu_pool import GpuPool, GpuPoolArgs
-from components.naming import fit
-from components.network import Network, NetworkArgs
-from components.planning import address_needs, addons, addresses, endpoints, nodes
-from components.spec.form import Hybrid
-from components.spec.stack import StackSpec
-from infra import outputs, providers
+from components.cluster import Cluster
+from components.devices import Devices
+from components.gpu_pool import GpuPool
+from components.namespaces import Namespaces
+from components.network import Network
+from components.queueing import Queueing
+from components.spec.form import SelfHosted
+from infra import in_cluster, on_aws, outputs, providers
 from infra.settings import Settings
 
 
 @dataclass(kw_only=True)
 class Built:
-    """The components of a stack by their nouns."""
+    """The components of a stack by their nouns; those on AWS are None on machines of one's own."""
 
     network: Network | None = None
     cluster: Cluster | None = None
     pools: dict[str, GpuPool] = field(default_factory=dict[str, GpuPool])
+    namespaces: Namespaces | None = None
+    devices: Devices | None = None
+    queueing: Queueing | None = None
 
 
 def build(settings: Settings) -> Built:
     """Declare everything of a stack whose settings have no errors."""
-    stack = settings.valid
-    built = Built()
-    if stack.on_aws:
-        on_aws = pulumi.ResourceOptions(providers={"aws": providers.for_aws(stack.region)})
-        built.network = network(settings, on_aws)
-        built.cluster = cluster(settings, built.network, on_aws)
-        built.pools = {pool.name: gpu_pool(settings, pool.name, built.network, built.cluster, on_aws) for pool in stack.pools}
+    form = settings.valid.form
+    built = _on_hosts(settings, form) if isinstance(form, SelfHosted) else _on_aws(settings)
     outputs.export(built)
     return built
 
 
-def tags(settings: Settings) -> dict[str, str]:
-    """The user's tags and the stack's own; every resource that can carry tags carries these."""
+def _on_aws(settings: Settings) -> Built:
     stack = settings.valid
-    return {**stack.tags, "project": "trainshed", "stack": settings.name, "environment": stack.environment, "managed-by": "pulumi"}
+    aws = pulumi.ResourceOptions(providers={"aws": providers.for_aws(stack.region)})
+    network = on_aws.network(settings, aws)
+    cluster = on_aws.cluster(settings, network, aws)
+    on_aws.governance(settings, network, aws)
+    pools = {pool.name: on_aws.gpu_pool(settings, pool.name, network, cluster, aws) for pool in stack.pools}
+
+    inside = pulumi.ResourceOptions(providers={"kubernetes": providers.for_cluster(cluster)})
+    prefix = on_aws.registry_prefix(settings, network)
+    namespaces = in_cluster.namespaces(settings, cluster.ready, inside)
+    devices = in_cluster.devices(settings, prefix, cluster.ready, inside)
+    isolated = stack.network is not None and stack.network.egress == "isolated"
+    queueing = in_cluster.queueing(settings, namespaces, prefix if isolated else None, cluster.ready, inside)
+    return Built(network=network, cluster=cluster, pools=pools, namespaces=namespaces, devices=devices, queueing=queueing)
 
 
-def cluster_name(settings: Settings) -> str:
-    """Known beforehand, because the log group and the subnets' users are named after it. EKS takes 100 characters; roles made from it fewer."""
-    return fit(f"trainshed-{settings.name}", 40)
-
-
-def network(settings: Settings, opts: pulumi.ResourceOptions) -> Network:
-    """Both address ranges, their routes, groups and endpoints."""
-    stack = settings.valid
-    assert stack.network is not None
-    return Network(
-        "network",
-        NetworkArgs(
-            spec=stack.network,
-            region=stack.region,
-            compute=address_needs.compute_needs(stack, settings.catalog),
-            endpoints=endpoints.needed(stack),
-            remote_cidrs=remote_cidrs(stack),
-            tags=tags(settings),
-        ),
-        opts,
-    )
-
-
-def remote_cidrs(stack: StackSpec) -> tuple[str, ...]:
-    """On-premises ranges of a hybrid stack, nodes' and pods'."""
-    if not isinstance(stack.form, Hybrid):
-        return ()
-    return tuple(cidr for each in stack.form.remote_networks for cidr in (each.node_cidr, each.pod_cidr) if cidr)
-
-
-def cluster(settings: Settings, net: Network, opts: pulumi.ResourceOptions) -> Cluster:
-    """The control plane, its system pool and its add-ons."""
-    stack, cat = settings.valid, settings.catalog
-    assert stack.network is not None
-    assert stack.cluster is not None
-    taken = (stack.network.cidr, *stack.network.compute_cidrs, *remote_cidrs(stack))
-    machine = cat.instance(stack.cluster.system_pool.instance_type)
-    image = cat.images.family(machine.image_families[0])
-    return Cluster(
-        "cluster",
-        ClusterArgs(
-            spec=stack.cluster,
-            cluster_name=cluster_name(settings),
-            region=stack.region,
-            account_id=net.account_id,
-            control_subnet_ids={zone: net.subnet_ids("control", zone) for zone in stack.zones},
-            node_subnet_ids={zone: net.subnet_ids("nodes", zone) for zone in stack.zones},
-            management_security_group_id=net.management_security_group_id,
-            addons=addons.needed(stack, cat),
-            system_image=SystemImage(
-                family=image.name, release=cat.images.release(image.name, stack.cluster.version), root_device=image.root_device
-            ),
-            service_cidr=addresses.service_range(taken) or addresses.SERVICE_RANGES[0],
-            remote_networks=stack.form.remote_networks if isinstance(stack.form, Hybrid) else (),
-            ready=net.ready,
-            delete_protection=stack.governance.delete_protection,
-            tags=tags(settings),
-        ),
-        opts,
-    )
-
-
-def gpu_pool(settings: Settings, name: str, net: Network, control: Cluster, opts: pulumi.ResourceOptions) -> GpuPool:
-    """One pool's node groups: in the compute network when its nodes have cards, else in the management network."""
-    stack, cat = settings.valid, settings.catalog
-    pool = stack.pool(name)
-    with_cards = nodes.cards(pool, cat) > 0
-    zones = net.plan.zones("compute") if with_cards else stack.zones
-    groups: list[pulumi.Input[str]] = (
-        [control.security_group_id, net.compute_security_group_id] if with_cards else [net.management_security_group_id]
-    )
-    return GpuPool(
-        name,
-        GpuPoolArgs(
-            spec=pool,
-            catalog=cat,
-            cluster_name=control.name,
-            cluster_version=control.version,
-            endpoint=control.endpoint,
-            certificate_authority=control.certificate_authority,
-            node_role_arn=control.node_role_arn,
-            subnet_ids={zone: net.subnet_ids("compute" if with_cards else "nodes", zone) for zone in zones},
-            security_group_ids=groups,
-            efa_security_group_id=net.efa_security_group_id,
-            key_arn=control.key_arn,
-            tags=tags(settings),
-            spot_preprocessing=stack.spot_preprocessing,
-            after=control.before_nodes,
-        ),
-        opts,
-    )
+def _on_hosts(settings: Settings, form: SelfHosted) -> Built:
+    inside = pulumi.ResourceOptions(providers={"kubernetes": providers.for_hosts(form)})
+    namespaces = in_cluster.namespaces(settings, [], inside)
+    devices = in_cluster.devices(settings, form.registry or "", [], inside)
+    queueing = in_cluster.queueing(settings, namespaces, form.registry, [], inside)
+    return Built(namespaces=namespaces, devices=devices, queueing=queueing)

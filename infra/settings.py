@@ -13,12 +13,12 @@ from typing import Any
 
 from components import catalog, planning
 from components.catalog import Catalog
+from components.planning.shares import with_default_queues
 from components.problems import Problem, errors, in_file_order, render
 from components.spec import document
 from components.spec.canonical import canonical
 from components.spec.defaults import Default
 from components.spec.document import Document
-from components.planning.shares import with_default_queues
 from components.spec.reading import PROJECT, Reading, read_config, read_stack
 from components.spec.stack import StackSpec
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from components.catalog import Catalog
-from components.planning import address_needs, addresses, blocks, endpoints, placement
+from components.planning import address_needs, addresses, blocks, endpoints, placement, quotas, topology
 from components.spec.stack import StackSpec
 
 EMPTY: dict[str, Any] = {"cards": 0, "nodes": 0, "pools": [], "subnets": [], "topology": {}, "quotas": [], "calendar": [], "endpoints": []}
@@ -24,8 +24,8 @@ def summary(stack: StackSpec, cat: Catalog) -> dict[str, Any]:
         "pools": pools,
         "subnets": _subnets(stack, cat),
         "endpoints": [{"service": each.service, "why": each.why} for each in endpoints.needed(stack)] if stack.network else [],
-        "topology": {},
-        "quotas": [],
+        "topology": topology.of_stack(stack, cat),
+        "quotas": quotas.of_stack(stack, cat) if stack.on_aws else [],
         "calendar": blocks.calendar(stack.pools),
         "queues": [{"name": each.name, "pool": each.pool, "cards": each.cards, "cohort": each.cohort} for each in stack.queues],
     }

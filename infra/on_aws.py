@@ -1,0 +1,137 @@
+"""What a stack declares on AWS, one function a component: each takes its wires from those before it."""
+
+from __future__ import annotations
+
+import pulumi
+
+from components.cluster import Cluster, ClusterArgs
+from components.cluster_nodes import SystemImage
+from components.governance import Governance, GovernanceArgs, GovernedSpec
+from components.gpu_pool import GpuPool, GpuPoolArgs
+from components.naming import fit
+from components.network import Network, NetworkArgs
+from components.planning import addons, address_needs, addresses, endpoints, nodes
+from components.spec.form import Hybrid
+from components.spec.stack import StackSpec
+from infra.settings import Settings
+
+
+def tags(settings: Settings) -> dict[str, str]:
+    """The user's tags and the stack's own; every resource that can carry tags carries these."""
+    stack = settings.valid
+    return {**stack.tags, "project": "trainshed", "stack": settings.name, "environment": stack.environment, "managed-by": "pulumi"}
+
+
+def cluster_name(settings: Settings) -> str:
+    """Known beforehand: the log group is named after it. EKS takes 100 characters; names made from it take fewer."""
+    return fit(f"trainshed-{settings.name}", 40)
+
+
+def network(settings: Settings, opts: pulumi.ResourceOptions) -> Network:
+    """Both address ranges, their routes, groups and endpoints."""
+    stack = settings.valid
+    assert stack.network is not None
+    return Network(
+        "network",
+        NetworkArgs(
+            spec=stack.network,
+            region=stack.region,
+            compute=address_needs.compute_needs(stack, settings.catalog),
+            endpoints=endpoints.needed(stack),
+            remote_cidrs=remote_cidrs(stack),
+            tags=tags(settings),
+        ),
+        opts,
+    )
+
+
+def remote_cidrs(stack: StackSpec) -> tuple[str, ...]:
+    """On-premises ranges of a hybrid stack, nodes' and pods'."""
+    if not isinstance(stack.form, Hybrid):
+        return ()
+    return tuple(cidr for each in stack.form.remote_networks for cidr in (each.node_cidr, each.pod_cidr) if cidr)
+
+
+def cluster(settings: Settings, net: Network, opts: pulumi.ResourceOptions) -> Cluster:
+    """The control plane, its system pool and its add-ons."""
+    stack, cat = settings.valid, settings.catalog
+    assert stack.network is not None
+    assert stack.cluster is not None
+    taken = (stack.network.cidr, *stack.network.compute_cidrs, *remote_cidrs(stack))
+    machine = cat.instance(stack.cluster.system_pool.instance_type)
+    image = cat.images.family(machine.image_families[0])
+    return Cluster(
+        "cluster",
+        ClusterArgs(
+            spec=stack.cluster,
+            cluster_name=cluster_name(settings),
+            region=stack.region,
+            account_id=net.account_id,
+            control_subnet_ids={zone: net.subnet_ids("control", zone) for zone in stack.zones},
+            node_subnet_ids={zone: net.subnet_ids("nodes", zone) for zone in stack.zones},
+            management_security_group_id=net.management_security_group_id,
+            addons=addons.needed(stack, cat),
+            system_image=SystemImage(
+                family=image.name, release=cat.images.release(image.name, stack.cluster.version), root_device=image.root_device
+            ),
+            service_cidr=addresses.service_range(taken) or addresses.SERVICE_RANGES[0],
+            remote_networks=stack.form.remote_networks if isinstance(stack.form, Hybrid) else (),
+            ready=net.ready,
+            delete_protection=stack.governance.delete_protection,
+            tags=tags(settings),
+        ),
+        opts,
+    )
+
+
+def gpu_pool(settings: Settings, name: str, net: Network, control: Cluster, opts: pulumi.ResourceOptions) -> GpuPool:
+    """One pool's node groups: in the compute network when its nodes have cards, else in the management network."""
+    stack, cat = settings.valid, settings.catalog
+    pool = stack.pool(name)
+    with_cards = nodes.cards(pool, cat) > 0
+    zones = net.plan.zones("compute") if with_cards else stack.zones
+    groups: list[pulumi.Input[str]] = (
+        [control.security_group_id, net.compute_security_group_id] if with_cards else [net.management_security_group_id]
+    )
+    return GpuPool(
+        name,
+        GpuPoolArgs(
+            spec=pool,
+            catalog=cat,
+            cluster_name=control.name,
+            cluster_version=control.version,
+            endpoint=control.endpoint,
+            certificate_authority=control.certificate_authority,
+            node_role_arn=control.node_role_arn,
+            subnet_ids={zone: net.subnet_ids("compute" if with_cards else "nodes", zone) for zone in zones},
+            security_group_ids=groups,
+            efa_security_group_id=net.efa_security_group_id,
+            key_arn=control.key_arn,
+            tags=tags(settings),
+            spot_preprocessing=stack.spot_preprocessing,
+            after=control.before_nodes,
+        ),
+        opts,
+    )
+
+
+def governance(settings: Settings, net: Network, opts: pulumi.ResourceOptions) -> Governance:
+    """Budget, anomalies, audit trail and what else the stack file asks of the account."""
+    stack = settings.valid
+    return Governance(
+        "governance",
+        GovernanceArgs(
+            spec=GovernedSpec(governance=stack.governance, budget=stack.budget, alerts_to=stack.observability.alerts_to),
+            stack=settings.name,
+            region=stack.region,
+            account_id=net.account_id,
+            cost_filter=("stack", settings.name),
+            tags=tags(settings),
+        ),
+        opts,
+    )
+
+
+def registry_prefix(settings: Settings, net: Network) -> pulumi.Output[str]:
+    """The account's own registry: every image of the compute network is named by it."""
+    return pulumi.Output.concat(net.account_id, ".dkr.ecr.", settings.valid.region, ".amazonaws.com")
