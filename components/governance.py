@@ -46,9 +46,8 @@ class Governance(pulumi.ComponentResource):
         governance = args.spec.governance
         self._budget(children)
         self._anomalies(children)
-        if args.spec.budget is not None:
-            for key in sorted(set(governance.cost_tags)):
-                aws.costexplorer.CostAllocationTag(f"{name}-cost-tag-{key}", tag_key=key, status="Active", opts=children)
+        for key in sorted(set(governance.cost_tags)):
+            aws.costexplorer.CostAllocationTag(f"{name}-cost-tag-{key}", tag_key=key, status="Active", opts=children)
         self.trail_bucket: pulumi.Output[str] | None = None
         if governance.audit_trail:
             self.trail_bucket = governance_audit.trail(

@@ -207,11 +207,24 @@ def configuration_rules(name: str, *, region: str, account: pulumi.Input[str], t
     attached = aws.iam.RolePolicyAttachment(
         f"{name}-config", role=role.name, policy_arn=iam.managed(region, "service-role/AWS_ConfigRole"), opts=children
     )
+    delivers = aws.iam.RolePolicy(
+        f"{name}-config",
+        role=role.name,
+        policy=iam.document(
+            iam.Statement(sid="Check", actions=("s3:GetBucketAcl",), resources=(bucket.arn,)),
+            iam.Statement(
+                sid="Deliver",
+                actions=("s3:PutObject",),
+                resources=(pulumi.Output.concat(bucket.arn, "/AWSLogs/", account, "/Config/*"),),
+            ),
+        ),
+        opts=children,
+    )
     recorder = aws.cfg.Recorder(
         f"{name}-config",
         role_arn=role.arn,
         recording_group={"all_supported": True, "include_global_resource_types": True},
-        opts=pulumi.ResourceOptions(parent=parent, depends_on=[attached]),
+        opts=pulumi.ResourceOptions(parent=parent, depends_on=[attached, delivers]),
     )
     channel = aws.cfg.DeliveryChannel(
         f"{name}-config",

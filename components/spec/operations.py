@@ -34,8 +34,9 @@ class GovernanceSpec(Spec):
     threat_detection: Flag = Field(default=False, description="whether GuardDuty watches the cluster's audit log and its nodes' runtime")
     configuration_rules: Flag = Field(default=False, description="whether AWS Config records resources and checks its managed rules")
     anomaly_usd: Amount = Field(default=1000, description="unexpected spend in US dollars that raises an anomaly alert")
+    # The bill only knows a tag a day after the first resource carries it, and activating an unknown one fails.
     cost_tags: tuple[Text, ...] = Field(
-        default=("owner", "team", "cost-center", "environment"), description="tag keys that the bill is broken down by"
+        default=(), description="tag keys that the bill is broken down by; name them a day after the first deployment, in the paying account"
     )
     delete_protection: Flag = Field(default=False, description="whether stateful resources refuse deletion")
 
