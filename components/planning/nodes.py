@@ -51,6 +51,11 @@ class Taint:
         return {"key": self.key, "operator": "Equal", "value": self.value, "effect": self.effect}
 
 
+def eks_effect(effect: str) -> str:
+    """The EKS API's spelling of an effect, whichever the user wrote."""
+    return _EKS[_KUBERNETES[effect]]
+
+
 def instance(pool: PoolSpec, cat: Catalog) -> InstanceType:
     """The pool's type, the first of several. Raises UnknownInstanceType, or ValueError for a pool of hosts."""
     if not pool.types:

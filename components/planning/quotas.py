@@ -130,7 +130,7 @@ def _blocks(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
         largest = max(windows, key=lambda window: (window.nodes, window.reservation))
         yield _row(cat.limits.block_instances, largest.nodes, f"{largest.pool} {largest.reservation}")
         together = blocks.most_at_once(windows)
-        yield _row(cat.limits.block_instances_per_day, together, f"the most that {len(windows)} blocks hold at one time")
+        yield _row(cat.limits.block_instances_per_day, together, "all blocks that are open at one time")
 
 
 def _groups(stack: StackSpec, places: tuple[Placement, ...], cat: Catalog) -> Iterator[Row]:
