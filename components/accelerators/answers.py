@@ -64,7 +64,10 @@ class HealthCode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Telemetry:
-    """The exporter of the family's card metrics; `image` is a key of the catalog's container images."""
+    """The exporter of the family's card metrics; `image` is a key of the catalog's container images.
+
+    `fault_metric` holds the last health code as a number; the error metrics are counters.
+    """
 
     name: str
     image: str
@@ -73,7 +76,9 @@ class Telemetry:
     added_capabilities: tuple[str, ...]
     privileged: bool
     memory_limit_mib: int
-    mounts: tuple[HostMount, ...] = ()
+    fault_metric: str
+    memory_error_metrics: tuple[str, ...] = ()
+    link_error_metrics: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,5 +75,8 @@ NVIDIA = Accelerator(
         privileged=False,
         # With 256 to 512 MiB the exporter is killed on nodes of eight cards.
         memory_limit_mib=1024,
+        fault_metric="DCGM_FI_DEV_XID_ERRORS",
+        memory_error_metrics=("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL",),
+        link_error_metrics=("DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL", "DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL"),
     ),
 )

@@ -159,6 +159,9 @@ _IMAGES = (
     _image("kube-state-metrics", "registry.k8s.io", "kube-state-metrics/kube-state-metrics", "v2.20.0", source=_RELEASE, unverified=True),
     _image("node-exporter", "quay.io", "prometheus/node-exporter", "v1.12.1", source=_RELEASE, unverified=True),
     _image("prometheus-operator", "quay.io", "prometheus-operator/prometheus-operator", "v0.93.1", source=_RELEASE, unverified=True),
+    _image(
+        "python", "public.ecr.aws", "docker/library/python", "3.13-alpine", source="Docker official images on ECR Public", unverified=True
+    ),
     _image("fluent-bit", "public.ecr.aws", "aws-observability/aws-for-fluent-bit", "3.2.1", source=_RELEASE, unverified=True),
     _image("load-balancer-controller", "public.ecr.aws", "eks/aws-load-balancer-controller", "v3.5.0", source=_RELEASE, unverified=True),
 )

@@ -1,0 +1,155 @@
+"""Values of the monitoring stack's chart: sizes, retention, receivers, and what it can't see on EKS.
+
+Hides how Prometheus is sized from nodes and days, and how the words of `alerts_to` become Alertmanager's receivers.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from components import labels
+from components.manifests import alerts, quantities
+from components.spec.form import SelfHosted
+from components.spec.stack import StackSpec
+
+RELEASE: Final = "kube-prometheus-stack"
+ALERTMANAGER_ACCOUNT: Final = f"{RELEASE}-alertmanager"
+STORAGE_CLASS: Final = "trainshed-metrics"
+# Series that one node brings (its own, its kubelet's, eight cards', 32 fabric devices'), samples a day at one each 30 s, and bytes a
+# sample on disk (Prometheus' documentation: 1 to 2).
+_SERIES_PER_NODE: Final = 1500
+_SAMPLES_PER_DAY: Final = 2880
+_BYTES_PER_SAMPLE: Final = 1.7
+_BYTES_OF_MEMORY_PER_SERIES: Final = 4096
+
+
+def _nodes(stack: StackSpec) -> int:
+    return sum(pool.max_nodes for pool in stack.pools) + 3
+
+
+def disk_gib(stack: StackSpec) -> int:
+    """Disk of Prometheus for all nodes at their most over the days of retention, with a third more for the write-ahead log."""
+    size = _nodes(stack) * _SERIES_PER_NODE * _SAMPLES_PER_DAY * stack.observability.metrics_days * _BYTES_PER_SAMPLE
+    return max(20, math.ceil(size * 4 / 3 / 2**30 / 10) * 10)
+
+
+def memory_mib(stack: StackSpec) -> int:
+    """Memory of Prometheus: the series of the head block, twice for queries, and a GiB of its own."""
+    return 1024 + int(2 * _nodes(stack) * _SERIES_PER_NODE * _BYTES_OF_MEMORY_PER_SERIES / 2**20)
+
+
+def topic_subscriptions(stack: StackSpec) -> dict[str, tuple[str, str]]:
+    """SNS protocol and endpoint by a stable key, of the addresses and URLs that get alerts."""
+    found: dict[str, tuple[str, str]] = {}
+    for target in stack.observability.alerts_to:
+        if target.startswith("mailto:"):
+            found[target.removeprefix("mailto:")] = ("email", target.removeprefix("mailto:"))
+        elif target.startswith("https://"):
+            found[target] = ("https", target)
+    return found
+
+
+def topics(stack: StackSpec) -> list[str]:
+    """ARNs of topics that exist already."""
+    return [target for target in stack.observability.alerts_to if target.startswith("arn:")]
+
+
+def alertmanager(stack: StackSpec, own_topic: Any | None) -> dict[str, Any]:
+    """Alertmanager's configuration. Receivers are topics on AWS, and webhooks elsewhere: mail needs a relay that nobody named."""
+    arns = [*([own_topic] if own_topic is not None else []), *topics(stack)]
+    receiver: dict[str, Any] = {"name": "people"}
+    if arns:
+        subject = '{{ .CommonLabels.alertname }} {{ .Status }} in {{ .CommonLabels.severity }} of "' + stack.environment + '"'
+        receiver["sns_configs"] = [
+            {"topic_arn": arn, "sigv4": {"region": stack.region}, "subject": subject, "send_resolved": True} for arn in arns
+        ]
+    if isinstance(stack.form, SelfHosted):
+        urls = [target for target in stack.observability.alerts_to if target.startswith("https://")]
+        if urls:
+            receiver["webhook_configs"] = [{"url": url, "send_resolved": True} for url in urls]
+    return {
+        "route": {
+            "receiver": "people",
+            "group_by": ["alertname", "namespace"],
+            "group_wait": "30s",
+            "group_interval": "5m",
+            "repeat_interval": "4h",
+            # The chart's own dead man's switch fires always, by design, and is not for people.
+            "routes": [{"receiver": "nobody", "matchers": ['alertname = "Watchdog"']}],
+        },
+        "receivers": [receiver, {"name": "nobody"}],
+    }
+
+
+def _state_metrics() -> dict[str, Any]:
+    """JobSets' end and restarts, which kube-state-metrics reads from their status."""
+    where = {"name": ["metadata", "name"], "namespace": ["metadata", "namespace"]}
+    prefix = "trainshed_jobset"
+    metrics = [
+        {
+            "name": alerts.JOBSET_STATE.removeprefix(f"{prefix}_"),
+            "help": "Whether a JobSet ended, and how",
+            "each": {
+                "type": "StateSet",
+                "stateSet": {"labelName": "state", "path": ["status", "terminalState"], "list": ["Completed", "Failed"]},
+            },
+        },
+        {
+            "name": alerts.JOBSET_RESTARTS.removeprefix(f"{prefix}_"),
+            "help": "How often a JobSet started anew",
+            "each": {"type": "Gauge", "gauge": {"path": ["status", "restarts"], "nilIsZero": True}},
+        },
+    ]
+    resource = {
+        "groupVersionKind": {"group": "jobset.x-k8s.io", "version": "v1alpha2", "kind": "JobSet"},
+        "metricNamePrefix": prefix,
+        "labelsFromPath": where,
+        "metrics": metrics,
+    }
+    return {
+        "customResourceState": {
+            "enabled": True,
+            "config": {"kind": "CustomResourceStateMetrics", "spec": {"resources": [resource]}},
+        },
+        "rbac": {"extraRules": [{"apiGroups": ["jobset.x-k8s.io"], "resources": ["jobsets"], "verbs": ["list", "watch"]}]},
+    }
+
+
+def values(stack: StackSpec, *, topic: Any | None, storage_class: str, registry: Any | None) -> dict[str, Any]:
+    """Values of kube-prometheus-stack. `registry` gives a mirror's folder for a publisher, for the images that run on every node."""
+    place: dict[str, Any] = {"nodeSelector": {labels.PURPOSE: "system"}} if stack.on_aws else {}
+    disk, memory = disk_gib(stack), quantities.mebi(memory_mib(stack))
+    claim = {
+        "volumeClaimTemplate": {
+            "spec": {
+                "storageClassName": storage_class,
+                "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": f"{disk}Gi"}},
+            }
+        }
+    }
+    node_exporter: dict[str, Any] = {"tolerations": [{"operator": "Exists"}]}
+    if registry is not None:
+        node_exporter["image"] = {"registry": registry}
+    hidden = {part: {"enabled": False} for part in ("kubeControllerManager", "kubeScheduler", "kubeEtcd", "kubeProxy")}
+    everything = {f"{kind}SelectorNilUsesHelmValues": False for kind in ("rule", "podMonitor", "serviceMonitor")}
+    return {
+        **hidden,  # EKS runs them where nobody can scrape them
+        "grafana": {"enabled": False},
+        "kube-state-metrics": {**_state_metrics(), **place},
+        "prometheus-node-exporter": node_exporter,
+        "prometheusOperator": {**place, "admissionWebhooks": {"patch": dict(place)}},
+        "alertmanager": {"config": alertmanager(stack, topic), "alertmanagerSpec": {**place}},
+        "prometheus": {
+            "prometheusSpec": {
+                "retention": f"{stack.observability.metrics_days}d",
+                "retentionSize": f"{int(disk * 0.85)}GiB",
+                "scrapeInterval": "30s",
+                "resources": {"requests": {"cpu": "500m", "memory": memory}, "limits": {"memory": memory}},
+                "storageSpec": claim,
+                **everything,
+                **place,
+            }
+        },
+    }

@@ -1,0 +1,175 @@
+"""Metrics, alerts and logs of a stack: Prometheus with its receivers, exporters on the nodes with cards, retained log groups.
+
+Hides how an alert reaches people: Alertmanager publishes to a topic through the identity of its own service account, and the topic
+sends mail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pulumi
+import pulumi_aws as aws
+import pulumi_kubernetes as kubernetes
+
+from components.catalog import Catalog
+from components.iam import Statement
+from components.identity import PodIdentity, PodIdentityArgs, ServiceAccount
+from components.kubernetes_object import declare
+from components.manifests import alerts, exporters, images, monitoring, namespaces, plugins
+from components.network_flow_logs import retention
+from components.spec.form import SelfHosted
+from components.spec.stack import StackSpec
+
+_INSTALL_SECONDS = 900
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObservabilityArgs:
+    """`registry_prefix`: the account's registry. `cluster_name` and the keys are left out where nothing runs on AWS.
+
+    `topic_key_arn` encrypts the topic of alerts, `log_key_arn` the log group; without them AWS' own keys do.
+    `namespaces`: the namespaces by name. `after`: what the cluster's pods must wait for.
+    """
+
+    spec: StackSpec
+    catalog: Catalog
+    namespaces: Mapping[str, pulumi.Resource]
+    registry_prefix: pulumi.Input[str]
+    cluster_name: pulumi.Input[str] | None = None
+    topic_key_arn: pulumi.Input[str] | None = None
+    log_key_arn: pulumi.Input[str] | None = None
+    tags: Mapping[str, str] = field(default_factory=dict[str, str])
+    after: Sequence[pulumi.Resource] = ()
+    charts: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+class Observability(pulumi.ComponentResource):
+    """Attributes: `release`, `topic_arn` and `log_group_name` (None where nothing runs on AWS), `ready`."""
+
+    release: kubernetes.helm.v3.Release
+    topic_arn: pulumi.Output[str] | None
+    log_group_name: pulumi.Output[str] | None
+    ready: list[pulumi.Resource]
+
+    def __init__(self, name: str, args: ObservabilityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("trainshed:observability:Observability", name, args.spec.observability.model_dump(mode="json"), opts)
+        self._name, self._args = name, args
+        self._child = pulumi.ResourceOptions(parent=self)
+        self._in_cluster = pulumi.ResourceOptions(parent=self, depends_on=[*args.after, *self._namespace()])
+        self.topic_arn, self.log_group_name, identity = None, None, []
+        if args.spec.on_aws:
+            topic = self._topic()
+            self.topic_arn = topic.arn
+            self.log_group_name = self._log_group().name
+            identity = self._identity(topic)
+        self.release = self._release(identity)
+        self.ready = [self.release, *self._exporters()]
+        self.register_outputs({"topic_arn": self.topic_arn, "log_group_name": self.log_group_name})
+
+    def _namespace(self) -> list[pulumi.Resource]:
+        found = self._args.namespaces.get(namespaces.MONITORING)
+        return [found] if found else []
+
+    def _tags(self, role: str) -> dict[str, str]:
+        return {**self._args.tags, "Name": f"{self._name}-{role}"}
+
+    def _topic(self) -> aws.sns.Topic:
+        args = self._args
+        topic = aws.sns.Topic(
+            f"{self._name}-alerts",
+            display_name="Trainshed alerts",
+            kms_master_key_id=args.topic_key_arn if args.topic_key_arn is not None else "alias/aws/sns",
+            tags=self._tags("alerts"),
+            opts=self._child,
+        )
+        for key, (protocol, endpoint) in sorted(monitoring.topic_subscriptions(args.spec).items()):
+            # Whoever is subscribed by mail must answer one to confirm it.
+            aws.sns.TopicSubscription(f"{self._name}-alert-{key}", topic=topic.arn, protocol=protocol, endpoint=endpoint, opts=self._child)
+        return topic
+
+    def _log_group(self) -> aws.cloudwatch.LogGroup:
+        args = self._args
+        return aws.cloudwatch.LogGroup(
+            f"{self._name}-pods",
+            name=pulumi.Output.concat("/trainshed/", args.cluster_name or "", "/pods"),
+            retention_in_days=retention(args.spec.observability.logs_days),
+            kms_key_id=args.log_key_arn,
+            tags=self._tags("pods"),
+            opts=self._child,
+        )
+
+    def _identity(self, topic: aws.sns.Topic) -> list[pulumi.Resource]:
+        args = self._args
+        if args.cluster_name is None:
+            return []
+        topics = [topic.arn, *monitoring.topics(args.spec)]
+        statements = [Statement(sid="Publish", actions=("sns:Publish",), resources=topics)]
+        if args.topic_key_arn is not None:
+            statements.append(Statement(sid="Encrypt", actions=("kms:Decrypt", "kms:GenerateDataKey"), resources=(args.topic_key_arn,)))
+        account = ServiceAccount(
+            namespace=namespaces.MONITORING, name=monitoring.ALERTMANAGER_ACCOUNT, purpose="publishes alerts to the topic"
+        )
+        given = PodIdentityArgs(spec=account, cluster_name=args.cluster_name, statements=statements, tags=args.tags)
+        return PodIdentity(f"{self._name}-alertmanager", given, self._child).ready
+
+    def _release(self, identity: Sequence[pulumi.Resource]) -> kubernetes.helm.v3.Release:
+        args = self._args
+        pin = args.catalog.charts[monitoring.RELEASE]
+        form = args.spec.form
+        before: list[pulumi.Resource] = [*args.after, *self._namespace(), *identity]
+        if isinstance(form, SelfHosted):
+            storage_class, mirror = form.storage_class, None
+        else:
+            storage_class, mirror = monitoring.STORAGE_CLASS, pulumi.Output.concat(args.registry_prefix, "/", images.folder("quay.io"))
+            before.append(self._storage_class())
+        local = args.charts.get(monitoring.RELEASE)
+        return kubernetes.helm.v3.Release(
+            f"{self._name}-release-prometheus",
+            name=monitoring.RELEASE,
+            chart=local or pin.name,
+            repository_opts=None if local else {"repo": pin.repository},
+            version=None if local else pin.version,
+            namespace=namespaces.MONITORING,
+            create_namespace=False,
+            timeout=_INSTALL_SECONDS,
+            values=monitoring.values(args.spec, topic=self.topic_arn, storage_class=storage_class, registry=mirror),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=before),
+        )
+
+    def _storage_class(self) -> pulumi.Resource:
+        return kubernetes.storage.v1.StorageClass(
+            f"{self._name}-metrics-storage",
+            metadata={"name": monitoring.STORAGE_CLASS},
+            provisioner="ebs.csi.aws.com",
+            parameters={"type": "gp3", "encrypted": "true"},
+            volume_binding_mode="WaitForFirstConsumer",
+            allow_volume_expansion=True,
+            opts=self._in_cluster,
+        )
+
+    def _exporters(self) -> list[pulumi.Resource]:
+        args, name, where = self._args, self._name, namespaces.MONITORING
+        families = plugins.families(args.spec, args.catalog)
+        defined = pulumi.ResourceOptions(parent=self, depends_on=[self.release])
+        found: list[pulumi.Resource] = [declare(f"{name}-rules", alerts.prometheus_rule(families, where), defined)]
+        jobs = namespaces.job_namespaces(args.spec)
+        found.append(declare(f"{name}-monitor-jobs", exporters.job_monitor(where, jobs), defined))
+        for family in families:
+            if family.telemetry is None:
+                continue
+            daemon = exporters.telemetry(family, self._image(family.telemetry.image), where)
+            if daemon is None:
+                continue
+            found.append(declare(f"{name}-counters-{family.vendor}", exporters.counters(where), self._in_cluster))
+            found.append(declare(f"{name}-telemetry-{family.vendor}", daemon, self._in_cluster))
+            found.append(declare(f"{name}-monitor-{family.vendor}", exporters.exporter_monitor(family.telemetry.name, where), defined))
+        if any(each.plugin is plugins.EFA_PLUGIN for each in plugins.daemons(args.spec, args.catalog)):
+            found.append(declare(f"{name}-program-efa", exporters.efa_program(where), self._in_cluster))
+            found.append(declare(f"{name}-telemetry-efa", exporters.efa_daemon(self._image("python"), where), self._in_cluster))
+            found.append(declare(f"{name}-monitor-efa", exporters.exporter_monitor(exporters.EFA_COUNTERS, where), defined))
+        return found
+
+    def _image(self, key: str) -> pulumi.Output[str]:
+        return pulumi.Output.concat(self._args.registry_prefix, "/", images.path(self._args.catalog.charts.image(key)))
