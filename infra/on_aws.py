@@ -57,7 +57,6 @@ def cluster(settings: Settings, net: Network, opts: pulumi.ResourceOptions) -> C
     stack, cat = settings.valid, settings.catalog
     assert stack.network is not None
     assert stack.cluster is not None
-    taken = (stack.network.cidr, *stack.network.compute_cidrs, *remote_cidrs(stack))
     machine = cat.instance(stack.cluster.system_pool.instance_type)
     image = cat.images.family(machine.image_families[0])
     return Cluster(
@@ -74,7 +73,7 @@ def cluster(settings: Settings, net: Network, opts: pulumi.ResourceOptions) -> C
             system_image=SystemImage(
                 family=image.name, release=cat.images.release(image.name, stack.cluster.version), root_device=image.root_device
             ),
-            service_cidr=addresses.service_range(taken) or addresses.SERVICE_RANGES[0],
+            service_cidr=addresses.service_cidr(stack) or addresses.SERVICE_RANGES[0],
             remote_networks=stack.form.remote_networks if isinstance(stack.form, Hybrid) else (),
             ready=net.ready,
             delete_protection=stack.governance.delete_protection,

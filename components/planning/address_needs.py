@@ -6,12 +6,13 @@ Hides how nodes take addresses: which interfaces carry one, and that pods get th
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
 from components.catalog import Catalog, InstanceType
 from components.fabrics.efa import addressed_interfaces
+from components.planning.placement import pool_zones
 from components.spec.pools import PoolSpec
 from components.spec.stack import StackSpec
 from components.spec.storage import LustreSpec
@@ -68,9 +69,9 @@ def compute_needs(stack: StackSpec, cat: Catalog) -> tuple[Need, ...]:
     """One need for every zone with accelerator pools or file systems, sorted by zone. Pools without a zone are left to their own rule."""
     parts: dict[str, list[Part]] = defaultdict(list)
     for pool in sorted(stack.pools, key=lambda each: each.name):
-        if pool.zone and accelerated(pool, cat):
+        if accelerated(pool, cat):
             interfaces = max(_addressed(cat.instances[name], pool) for name in pool.types if name in cat.instances)
-            parts[pool.zone].append(nodes(pool.name, pool.max_nodes, interfaces))
+            _spread(parts, pool_zones(pool, stack.zones, cat), pool.name, pool.max_nodes, PREFIXES, interfaces)
     for system in sorted(stack.storage.lustre, key=lambda each: each.name):
         parts[system.zone].append(_lustre(system, stack.storage.datasets.size_gib))
     return tuple(Need(zone=zone, parts=tuple(parts[zone])) for zone in sorted(parts))
@@ -91,15 +92,15 @@ def management_needs(stack: StackSpec, cat: Catalog) -> tuple[Need, ...]:
         _spread(parts, stack.zones, "system", stack.cluster.system_pool.nodes, SYSTEM_PREFIXES)
     for pool in sorted(stack.pools, key=lambda each: each.name):
         if not accelerated(pool, cat):
-            zones = (pool.zone,) if pool.zone in parts else stack.zones
-            _spread(parts, (zone for zone in zones if zone), pool.name, pool.max_nodes, PREFIXES)
+            zones = [zone for zone in pool_zones(pool, stack.zones, cat) if zone in parts]
+            _spread(parts, zones or stack.zones, pool.name, pool.max_nodes, PREFIXES)
     return tuple(Need(zone=zone, parts=tuple(parts[zone])) for zone in sorted(parts))
 
 
-def _spread(parts: dict[str, list[Part]], zones: Iterable[str], label: str, count: int, prefixes: int) -> None:
-    over = list(zones)
-    for zone in over:
-        parts[zone].append(nodes(label, ceil(count / len(over)), prefixes=prefixes))
+def _spread(parts: dict[str, list[Part]], zones: Sequence[str], label: str, count: int, prefixes: int, interfaces: int = 1) -> None:
+    """The most that one zone gets when the nodes are spread evenly, for each zone."""
+    for zone in zones:
+        parts[zone].append(nodes(label, ceil(count / len(zones)), interfaces, prefixes))
 
 
 def control_need(endpoints: int) -> int:

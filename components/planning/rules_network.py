@@ -13,7 +13,7 @@ from itertools import combinations
 from components.catalog import Catalog
 from components.naming import listed
 from components.planning import addresses, endpoints
-from components.planning.address_needs import accelerated, compute_needs, control_need, management_needs
+from components.planning.address_needs import compute_needs, control_need, management_needs
 from components.planning.rules import rule
 from components.problems import Problem
 from components.spec.network import NetworkSpec
@@ -61,25 +61,14 @@ def zones_are_of_the_region(stack: StackSpec, cat: Catalog) -> Iterator[Problem]
             yield Problem(id="zone-unknown", path=path, said=said, hint=f"it knows {', '.join(known)}", severity="warning")
 
 
-@rule(reads=("network", "pools", "storage"))
-def zones_are_in_the_network(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
-    """Pools with accelerators name a zone, and it and the file systems' zones are the network's."""
+@rule(reads=("network", "storage"))
+def file_systems_are_in_the_network(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
+    """File systems lie in zones of the network; the zones of pools have rules of their own."""
     if stack.network is None:
         return
-    zones = tuple(sorted(set(stack.network.zones)))
-    for index, pool in enumerate(stack.pools):
-        if pool.zone is None and accelerated(pool, cat):
-            offered = [zone for zone in zones if any(zone in cat.zones_offering(name, stack.region) for name in pool.types)]
-            said = (
-                f'pool "{pool.name}" has accelerators and names no zone; its nodes, their placement group and their file system share one'
-            )
-            hint = f"write zone: {offered[0]}" if offered else f"choose one of {', '.join(zones)}"
-            yield Problem(id="zone-missing", path=f"pools[{index}].zone", said=said, hint=hint)
-        if pool.zone is not None and pool.zone not in zones:
-            yield _not_in_network(f"pools[{index}].zone", pool.zone, zones)
     for index, system in enumerate(stack.storage.lustre):
-        if system.zone not in zones:
-            yield _not_in_network(f"storage.lustre[{index}].zone", system.zone, zones)
+        if system.zone not in stack.zones:
+            yield _not_in_network(f"storage.lustre[{index}].zone", system.zone, tuple(dict.fromkeys(stack.zones)))
 
 
 def _not_in_network(path: str, zone: str, zones: tuple[str, ...]) -> Problem:
