@@ -39,3 +39,36 @@ def preview(
     from trainshed.preview import preview as run
 
     raise typer.Exit(run(stack, json_output=json_output, report=report, explain=explain))
+
+
+sandbox = typer.Typer(help="A local control plane with fake nodes and a stack's queues: try tasks without an account.", no_args_is_help=True)
+app.add_typer(sandbox, name="sandbox")
+
+
+@sandbox.command("up")
+def sandbox_up(
+    stack: Stack,
+    nodes: Annotated[
+        int | None, typer.Option(min=1, help="fake nodes of each pool with cards; without it, as many as the stack file says")
+    ] = None,
+) -> None:
+    """Start it; ends with the KUBECONFIG to use."""
+    from trainshed.sandbox import up
+
+    raise typer.Exit(up(stack, nodes=nodes))
+
+
+@sandbox.command("status")
+def sandbox_status() -> None:
+    """Show its nodes, queues and jobs."""
+    from trainshed.sandbox import status
+
+    raise typer.Exit(status())
+
+
+@sandbox.command("down")
+def sandbox_down() -> None:
+    """End every process of it and remove its state, also after a crash."""
+    from trainshed.sandbox import down
+
+    raise typer.Exit(down())

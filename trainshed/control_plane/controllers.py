@@ -21,7 +21,7 @@ from trainshed.control_plane.plane import ControlPlane, program
 
 PROGRAMS = ("kueue", "jobset")
 
-# A webhook of a kind whose operator is not here would refuse every Deployment or Pod while its path is unknown to this Kueue's configuration.
+# A webhook of a kind whose operator is not here would refuse every Deployment or Pod: this Kueue's configuration doesn't serve its path.
 _KUEUE_HOOKS = ("clusterqueue", "cohort", "job", "jobset", "resourceflavor", "workload")
 _HOOK_KINDS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 

@@ -24,7 +24,7 @@ from trainshed.control_plane.processes import Processes
 SERVERS = ("etcd", "kube-apiserver")
 CONTROLLERS = ("kube-controller-manager", "kube-scheduler")
 
-# The defaults (20 and 50 requests a second) make the binding of a thousand pods take over a minute; a managed control plane has no such limit.
+# At the defaults (20 and 50 requests a second) the binding of a thousand pods takes over a minute; a managed control plane has more.
 FAST_CLIENT = ("--kube-api-qps=5000", "--kube-api-burst=10000")
 
 

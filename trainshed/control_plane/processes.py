@@ -106,7 +106,7 @@ class Processes:
                 stderr=sink,
                 env={**os.environ, **(environment or {})},
                 start_new_session=True,
-                preexec_fn=_die_with_parent,
+                preexec_fn=_die_with_parent,  # noqa: PLW1509 - it only makes one system call, no lock is taken in the child
             )
         child = Child(name=name, process=process, log=log)
         self.children.append(child)

@@ -18,7 +18,7 @@ from trainshed.control_plane.nodes import NodeShape
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """`kueue_settings` are the keys of Kueue's configuration that the stack's release sets, as far as they mean something outside a cluster."""
+    """`kueue_settings` are the keys of Kueue's configuration that the stack's release sets, where they mean something outside a cluster."""
 
     stack: str
     shapes: tuple[NodeShape, ...]

@@ -119,11 +119,11 @@ def attributes(kind: str, identity: str, inputs: dict) -> dict:
         case "aws:ecr/repository:Repository":
             known |= {"repositoryUrl": f"{ACCOUNT}.dkr.ecr.{REGION}.amazonaws.com/{name}", "registryId": ACCOUNT}
         case "aws:ec2/vpc:Vpc":
-            known |= {"defaultSecurityGroupId": "sg-0defau1t", "defaultNetworkAclId": "acl-0echo", "mainRouteTableId": "rtb-0main"}
+            known |= {"ownerId": ACCOUNT, "defaultSecurityGroupId": "sg-0defau1t", "defaultNetworkAclId": "acl-0echo", "mainRouteTableId": "rtb-0main"}
         case "aws:ec2/eip:Eip":
             known |= {"allocationId": identity, "publicIp": "198.51.100.7"}
         case "aws:ec2/vpcEndpoint:VpcEndpoint":
-            known |= {"prefixListId": "pl-0echo", "state": "available", "dnsEntries": []}
+            known |= {"prefixListId": "pl-0echo", "cidrBlocks": ["192.0.2.0/24"], "state": "available", "dnsEntries": []}
         case "aws:sqs/queue:Queue":
             known |= {"url": f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{name}"}
         case "aws:amp/workspace:Workspace":

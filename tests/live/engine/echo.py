@@ -14,6 +14,7 @@ import fcntl
 import json
 import os
 import re
+import signal
 import threading
 import time
 import uuid
@@ -214,4 +215,6 @@ def serve(package):
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     print(port, flush=True)
+    # Ctrl-C reaches the whole group: the engine lets running calls finish and ends this process itself.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Event().wait()

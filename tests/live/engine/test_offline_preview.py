@@ -43,8 +43,10 @@ def test_the_engine_declares_what_the_offline_preview_shows(engine: Callable[...
     finished = subprocess.run(
         [sys.executable, "-m", "trainshed", "preview", stack, "--json"], cwd=project.folder, capture_output=True, text=True, check=False
     )
-    assert finished.returncode == 0, finished.stderr
+    # Exit code 1 would be a policy's verdict, which is another test's matter.
+    assert finished.returncode in (0, 1), finished.stderr
     offline = {resource["urn"]: resource for resource in json.loads(finished.stdout)["resources"]}
+    assert offline, finished.stdout
     stack_urn = f"urn:pulumi:{stack}::trainshed::pulumi:pulumi:Stack::trainshed-{stack}"
 
     assert set(steps) - {stack_urn} == set(offline) - {stack_urn}
@@ -53,12 +55,15 @@ def test_the_engine_declares_what_the_offline_preview_shows(engine: Callable[...
         if urn == stack_urn:
             continue
         theirs = steps[urn]
+        inputs = as_offline(theirs.get("inputs") or {})
+        if ours["type"].startswith("pulumi:providers:"):
+            inputs.pop("version", None)  # the engine writes the SDK's request for a plugin among a provider's inputs
         pairs = {
             "type": (ours["type"], theirs["type"]),
             "parent": (ours["parent"] or stack_urn, theirs.get("parent") or stack_urn),
             "protect": (ours["protect"], theirs.get("protect", False)),
             "depends_on": (sorted(ours["depends_on"]), sorted(theirs.get("dependencies") or [])),
-            "inputs": (as_offline(ours["inputs"]), as_offline(theirs.get("inputs") or {})),
+            "inputs": (as_offline(ours["inputs"]), inputs),
         }
         differing += [f"{urn} {key}: {mine!r} offline, {real!r} in the engine" for key, (mine, real) in pairs.items() if mine != real]
     assert differing == []

@@ -20,7 +20,8 @@ import pulumi, pulumi_aws as aws
 account = aws.Provider("account", region="us-west-2")
 opts = pulumi.ResourceOptions(provider=account)
 group = aws.ec2.SecurityGroup("open", description="open", vpc_id="vpc-1", opts=opts)
-aws.vpc.SecurityGroupIngressRule("world", security_group_id=group.id, cidr_ipv4="0.0.0.0/0", from_port=22, to_port=22, ip_protocol="tcp", opts=opts)
+ssh = {"from_port": 22, "to_port": 22, "ip_protocol": "tcp"}
+aws.vpc.SecurityGroupIngressRule("world", security_group_id=group.id, cidr_ipv4="0.0.0.0/0", **ssh, opts=opts)
 """
 
 

@@ -1,4 +1,7 @@
-"""The real Pulumi engine over a copy of this project, with a backend, a home and plugins of its own; it hides the CLI's environment and event log."""
+"""The real Pulumi engine over a copy of this project, with a backend, a home and plugins of its own.
+
+Hides the CLI's environment and its event log.
+"""
 
 from __future__ import annotations
 

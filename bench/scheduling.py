@@ -1,0 +1,123 @@
+"""From submit to all pods bound and running, and how near ring neighbours lie, with the real schedulers over fake nodes.
+
+    python bench/scheduling.py [--stack prod] [--sizes 16 128 1232] [--busy 0.5] [--skip-busy]
+
+Kueue and JobSet run with the client limits that the stack's own release sets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from bench.machine import described, table  # noqa: E402
+from components.spec.task import TaskSpec  # noqa: E402
+from tests.live.support.cluster import Cluster, shares  # noqa: E402
+from trainshed.control_plane import tools  # noqa: E402
+from trainshed.control_plane.theatre import PROGRAMS  # noqa: E402
+
+SEED = 11
+LIMIT_SECONDS = 240
+
+
+def timed(cluster: Cluster, task: TaskSpec) -> tuple[float, float, float]:
+    """Seconds from submit to admitted, to all bound and to all running."""
+    wanted = task.resources.nodes
+    started = time.monotonic()
+    cluster.submit(task)
+    admitted = bound = 0.0
+    while True:
+        now = time.monotonic() - started
+        if not admitted and cluster.admitted(task):
+            admitted = now
+        if admitted:
+            pods = cluster.pods(task)
+            now = time.monotonic() - started
+            if not bound and sum(bool(pod["spec"].get("nodeName")) for pod in pods) == wanted:
+                bound = now
+            if bound and sum(pod["status"].get("phase") == "Running" for pod in pods) == wanted:
+                return admitted, bound, now
+        if now > LIMIT_SECONDS:
+            raise SystemExit(f"{task.task}: not running after {now:.0f} s: {cluster.condition(task, 'QuotaReserved')}")
+        # A look at 1,232 pods costs the API server as much as binding some of them.
+        time.sleep(0.1 if wanted < 200 else 1.0)
+
+
+def occupy(cluster: Cluster, share: float) -> int:
+    """Cordon that share of the first pool's nodes at random: other tasks' nodes, as Kueue sees them."""
+    pool = cluster.settings.valid.pools[0].name
+    nodes = cluster.api.all("v1", "Node", labels=f"trainshed.io/pool={pool}")
+    taken = random.Random(SEED).sample(nodes, int(len(nodes) * share))
+    cluster.api.each(lambda node: cluster.api.patch(node, {"spec": {"unschedulable": True}}), taken)
+    return len(nodes) - len(taken)
+
+
+def memory(cluster: Cluster) -> str:
+    """Resident memory of each process, in MiB."""
+    shown: list[str] = []
+    for child in cluster.plane.processes.children:
+        line = next(line for line in Path(f"/proc/{child.pid}/status").read_text().splitlines() if line.startswith("VmRSS"))
+        shown.append(f"{child.name} {int(line.split()[1]) // 1024}")
+    return ", ".join(shown)
+
+
+def told(text: str) -> None:
+    print(f"  {text}", file=sys.stderr, flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--stack", default="prod")
+    parser.add_argument("--nodes", type=int, default=None, help="nodes of each pool with cards; without it the stack file's")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[16, 128, 1232])
+    parser.add_argument("--busy", type=float, default=0.5, help="share of nodes taken by others in the second part")
+    parser.add_argument("--skip-busy", action="store_true")
+    arguments = parser.parse_args()
+    missing = tools.missing(PROGRAMS)
+    if missing:
+        raise SystemExit(f"{', '.join(missing)} missing: make tools")
+    print("\n".join(described()))
+    print("versions  " + ", ".join(f"{tool.name} {tool.version}" for tool in tools.BUILT), flush=True)
+    started = time.monotonic()
+    with Cluster.of_stack(
+        arguments.stack, nodes=arguments.nodes, load=True, tell=lambda text: print(f"  {text}", file=sys.stderr, flush=True)
+    ) as cluster:
+        total = sum(shape.count for shape in cluster.stage.shapes)
+        print(
+            f"{total} nodes ready after {time.monotonic() - started:.1f} s; Kueue {cluster.stage.kueue}, JobSet {cluster.stage.jobset}",
+            flush=True,
+        )
+        rows: list[list[object]] = []
+        for size in arguments.sizes:
+            task = cluster.task(f"gang-{size}", nodes=size)
+            admitted, bound, running = timed(cluster, task)
+            leaf, spine = shares(cluster.places(task))
+            rows.append([size, f"{admitted:.1f}", f"{bound:.1f}", f"{running:.1f}", f"{leaf:.0%}", f"{spine:.0%}"])
+            print(f"  {rows[-1]}", file=sys.stderr, flush=True)
+            held = memory(cluster)
+            cluster.remove(task)
+        header = ["task's nodes", "admitted, s", "all bound, s", "all running, s", "neighbours in one leaf", "in one spine"]
+        print(table(header, rows))
+        print(f"MiB with the last task running: {held}", flush=True)
+        if arguments.skip_busy:
+            return
+        free = occupy(cluster, arguments.busy)
+        busy_rows: list[list[object]] = []
+        for size in (size for size in (128, 512) if size <= free):
+            task = cluster.task(f"busy-{size}", nodes=size)
+            admitted, bound, running = timed(cluster, task)
+            leaf, spine = shares(cluster.places(task))
+            busy_rows.append([size, f"{admitted:.1f}", f"{bound:.1f}", f"{running:.1f}", f"{leaf:.0%}", f"{spine:.0%}"])
+            cluster.remove(task)
+        print(f"with {arguments.busy:.0%} of the nodes taken at random (seed {SEED}):")
+        print(table(header, busy_rows))
+
+
+if __name__ == "__main__":
+    main()
