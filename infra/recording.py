@@ -47,7 +47,7 @@ class Record:
 
 @dataclass(kw_only=True)
 class Recording:
-    """All records in the order of registration, and the program's exports."""
+    """All records sorted by URN, and the program's exports."""
 
     records: list[Record] = field(default_factory=list[Record])
     outputs: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -209,7 +209,8 @@ def run(
         settings.reset_options(project=project, stack=stack)
     if monitor.duplicates:
         raise DuplicateUrn(f"declared twice: {', '.join(sorted(set(monitor.duplicates)))}")
-    return Recording(records=list(monitor.seen.values()), outputs=monitor.outputs)
+    # The SDK registers concurrently, in an order of its own: sorted, two runs of one program read alike.
+    return Recording(records=[monitor.seen[urn] for urn in sorted(monitor.seen)], outputs=monitor.outputs)
 
 
 def record(program: Callable[[], None], *, stack: str = "dev", known: bool = False, **options: Any) -> list[Record]:
