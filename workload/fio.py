@@ -18,7 +18,7 @@ PERCENTILES = (50.0, 99.0, 99.9)
 
 @dataclass(frozen=True)
 class Load:
-    """What is done to the storage in each window. `shards` are real files that are only read; without them each reader reads a file of its own."""
+    """What is done to the storage in each window. `shards` are real files, only read; without them each reader has a file of its own."""
 
     kind: str  # read | write
     workers: int

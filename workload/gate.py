@@ -38,7 +38,7 @@ CUDA_NOT_READY = re.compile(
 CUDA_REMEDY = "the fabric manager is not running or is of another version than the driver: cordon and replace the node"
 
 EPILOG = f"""\
-exit codes (with several failed checks the first of this list):
+exit codes: (the first that fits)
   {OPEN}   the gate is open
   {USAGE}   used wrongly
   {MISSING}   a file or program it needs is missing
