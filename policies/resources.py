@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from policies.values import Node, Unjudged
@@ -30,6 +30,7 @@ def plain_type(token: str) -> str:
     return f"{module.removesuffix('V2')}:{name.removesuffix('V2')}"
 
 
+@cache
 def type_of(urn: str) -> str:
     """The type token that a URN ends with: `urn:pulumi:STACK::PROJECT::PARENT$TYPE::NAME`."""
     parts = urn.split("::")
@@ -107,7 +108,7 @@ class Resource:
         """Every pod spec in the inputs, wherever it hides: a pod, a template, a custom resource's replicas."""
         if not self.type.startswith("kubernetes:") or self.type.endswith(":CustomResourceDefinition"):
             return ()
-        return tuple(node for node in self.node.walk() if isinstance(node.value, Mapping) and "containers" in node.value)
+        return tuple(node for node in self.node.walk() if isinstance(node.value, dict) and "containers" in node.value)
 
 
 @dataclass(frozen=True)
