@@ -169,7 +169,7 @@ def blocks_hold_pool(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     for path, pool in on_aws(stack):
         capacity = pool.capacity
         found = blocks.windows(pool)
-        if not isinstance(capacity, Block) or not capacity.blocks or any(window.end <= window.start for window in found):
+        if not isinstance(capacity, Block) or not capacity.blocks or capacity.id or any(window.end <= window.start for window in found):
             continue
         most = blocks.most_at_once(found)
         if most > pool.max_nodes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from components import accelerators, labels
+from components import accelerators, fabrics, labels
 from components.accelerators import NoImageFamily
 from components.catalog import Catalog, ImageFamily, InstanceType, UnknownInstanceType
 from components.naming import did_you_mean, listed
@@ -40,6 +40,11 @@ def on_aws(stack: StackSpec) -> Iterator[tuple[str, PoolSpec]]:
 def known(pool: PoolSpec, cat: Catalog) -> list[InstanceType]:
     """The pool's types, when the catalog knows every one of them; else none, and the rule on names speaks."""
     return [cat.instances[name] for name in pool.types] if all(name in cat.instances for name in pool.types) else []
+
+
+def driven(machine: InstanceType) -> bool:
+    """Whether this project runs such machines; where it doesn't, one rule says so and the others keep quiet."""
+    return not machine.ultraserver and (machine.accelerator is None or accelerators.of(machine) is not None)
 
 
 def type_path(path: str, pool: PoolSpec, place: int = 0) -> str:
@@ -216,9 +221,8 @@ def pool_image_fits(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
         if pool.image_id and pool.image_release:
             said = "image_id and image_release are both given, and an own image has no release of EKS'"
             yield Problem(id="image-twice", path=f"{path}.image_release", said=said, hint="keep one of the two")
-        if not machines or machines[0].ultraserver or (machines[0].accelerator and accelerators.of(machines[0]) is None):
-            continue
-        yield from _image(path, pool, machines[0], cat)
+        if machines and driven(machines[0]):
+            yield from _image(path, pool, machines[0], cat)
 
 
 def _image(path: str, pool: PoolSpec, machine: InstanceType, cat: Catalog) -> Iterator[Problem]:
@@ -311,8 +315,17 @@ def pool_facts_are_checked(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Facts that no primary source was read for, where a declared node depends on them."""
     for path, pool in on_aws(stack):
         for place, machine in enumerate(known(pool, cat)):
-            weak = sorted(fact for fact in machine.unverified if fact.startswith(_DECLARED_FACTS))
-            if weak:
+            efa = machine.efa and _has_efa(pool, cat)
+            weak = sorted(
+                fact
+                for fact in machine.unverified
+                if fact.startswith(_DECLARED_FACTS) and (efa or ("rdma" not in fact and "efa" not in fact))
+            )
+            if weak and driven(machine):
                 said = f"the catalog has no primary source for these facts of {machine.name}: {', '.join(weak)}"
                 hint = f"compare with aws ec2 describe-instance-types --instance-types {machine.name}"
                 yield Problem(id="type-unverified", path=type_path(path, pool, place), said=said, hint=hint, severity="note")
+
+
+def _has_efa(pool: PoolSpec, cat: Catalog) -> bool:
+    return (pool.fabric is None or pool.fabric in fabrics.FABRICS) and fabrics.of_pool(pool, cat).open_group

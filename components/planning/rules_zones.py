@@ -12,7 +12,7 @@ from components.catalog import Catalog
 from components.naming import listed
 from components.planning import nodes, placement
 from components.planning.rules import rule
-from components.planning.rules_pools import known, on_aws
+from components.planning.rules_pools import driven, known, on_aws
 from components.problems import Problem
 from components.spec.pools import OnDemand, PoolSpec, Reservation
 from components.spec.stack import StackSpec
@@ -52,7 +52,7 @@ def _where(pool: PoolSpec, stack: StackSpec, cat: Catalog) -> str:
 def pool_names_its_zone(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """A pool that can't be spread names the one zone, so that no lookup ever moves it."""
     for path, pool in on_aws(stack):
-        if not known(pool, cat):
+        if not known(pool, cat) or not driven(known(pool, cat)[0]):
             continue
         reason = _apart(pool, cat)
         if pool.zone and pool.zones:
@@ -71,7 +71,7 @@ def pool_names_its_zone(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
 def pool_zone_offers_its_types(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """The zone is the network's, and sells every type of the pool."""
     for path, pool in on_aws(stack):
-        if not known(pool, cat):
+        if not known(pool, cat) or not driven(known(pool, cat)[0]):
             continue
         named = [(f"{path}.zone", pool.zone)] if pool.zone else [(f"{path}.zones[{place}]", zone) for place, zone in enumerate(pool.zones)]
         for where, zone in named or [
