@@ -51,7 +51,7 @@ def timed(cluster: Cluster, task: TaskSpec) -> tuple[float, float, float]:
 
 def occupy(cluster: Cluster, share: float) -> int:
     """Cordon that share of the first pool's nodes at random: other tasks' nodes, as Kueue sees them."""
-    pool = cluster.settings.valid.pools[0].name
+    pool = next(each.name for each in cluster.settings.valid.pools if each.purpose == "training")
     nodes = cluster.api.all("v1", "Node", labels=f"trainshed.io/pool={pool}")
     taken = random.Random(SEED).sample(nodes, int(len(nodes) * share))
     cluster.api.each(lambda node: cluster.api.patch(node, {"spec": {"unschedulable": True}}), taken)

@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from trainshed.size import size_command
+
 app = typer.Typer(
     name="trainshed",
     help="Clusters that train large language models: declared, previewed, sized, reviewed and watched.",
@@ -41,7 +43,10 @@ def preview(
     raise typer.Exit(run(stack, json_output=json_output, report=report, explain=explain))
 
 
-sandbox = typer.Typer(help="A local control plane with fake nodes and a stack's queues: try tasks without an account.", no_args_is_help=True)
+app.command("size")(size_command)
+
+
+sandbox = typer.Typer(help="A local cluster with fake nodes and a stack's queues: try tasks without an account.", no_args_is_help=True)
 app.add_typer(sandbox, name="sandbox")
 
 

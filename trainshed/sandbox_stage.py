@@ -9,6 +9,7 @@ from typing import Any
 from components import labels
 from components.catalog import Catalog
 from components.manifests import controllers, kueue, machines
+from components.planning import nodes as planned
 from components.spec.pools import PoolSpec
 from components.spec.stack import StackSpec
 from infra.recording import UNKNOWN
@@ -58,8 +59,9 @@ def shape(pool: PoolSpec, cat: Catalog, counts: Counts) -> NodeShape | None:
         name=pool.name,
         count=count,
         resources=resources,
-        labels={**machines.node_labels(pool), labels.PURPOSE: pool.purpose},
-        taints=tuple(machines.taints(pool, cat)),
+        labels=node_labels(pool, cat),
+        # A pool's pods carry a toleration for each of its taints and nothing more.
+        taints=tuple({key: each[key] for key in ("key", "value", "effect") if key in each} for each in machines.tolerations(pool, cat)),
         layers=tuple(kueue.layer_labels(depth)),
         fanout=fanout(depth),
     )
@@ -73,11 +75,18 @@ def fanout(layers: int) -> tuple[int, ...]:
     return inner if layers < 2 else (_PLACES_AT_THE_TOP,) * (layers - 2) + inner[-2:]
 
 
+def node_labels(pool: PoolSpec, cat: Catalog) -> dict[str, str]:
+    """What real nodes of the pool carry: the pool's own labels on EC2, the machines' own where they stand in a rack."""
+    if pool.hosts:
+        return {**machines.node_labels(pool), labels.PURPOSE: pool.purpose}
+    return {**planned.node_labels(pool, cat), **machines.node_labels(pool)}
+
+
 def system_shape(stack: StackSpec) -> NodeShape:
     """Nodes for what runs beside the jobs; the stack's controllers select them."""
     return NodeShape(
         name="system",
-        count=stack.cluster.system_pool.nodes if stack.on_aws else 3,
+        count=stack.cluster.system_pool.nodes if stack.cluster and stack.cluster.system_pool else 3,
         resources={"cpu": "8", "memory": "32Gi", "ephemeral-storage": "80Gi", "pods": str(_PODS)},
         labels={labels.PURPOSE: "system"},
     )
@@ -137,10 +146,12 @@ def stage_of(stack: str, *, nodes: int | None = None) -> Stage:
         raise WrongStack("\n".join(render(problem) for problem in wrong))
     # Importing the program takes the SDK's time: a wrong stack file is told sooner.
     from infra.build import build
-
     from infra.recording import run
     from trainshed.previewing import resource
 
-    recording = run(lambda: build(read), stack=read.name)
+    def program() -> None:
+        build(read)
+
+    recording = run(program, stack=read.name)
     resources = [resource(record) for record in recording.records]
     return stage(read.name, read.valid, read.catalog, resources, nodes=nodes)

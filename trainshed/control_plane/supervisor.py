@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import FrameType
 
 from trainshed.control_plane.api import ApiError
 from trainshed.control_plane.plane import ControlPlane
@@ -35,8 +36,12 @@ def start_ticks(pid: int) -> int | None:
 
 def main(folder: Path) -> int:
     ended = threading.Event()
+
+    def end(number: int, frame: FrameType | None) -> None:
+        ended.set()
+
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda *_: ended.set())
+        signal.signal(number, end)
     identity = {"pid": os.getpid(), "ticks": start_ticks(os.getpid())}
     (folder / IDENTITY).write_text(json.dumps(identity))
     started = time.monotonic()
