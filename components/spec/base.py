@@ -64,4 +64,11 @@ PATTERN_WORDS = {
     r"^[a-z]{2}(-[a-z]+)+-[0-9]$": "a region such as us-west-2 is wanted",
     r"^/([A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*)?$": "an absolute path such as /datasets is wanted",
     r"^cr-[0-9a-f]{8,17}$": "a reservation id such as cr-0a1b2c3d4e5f60718 is wanted",
+    r"^o-[a-z0-9]{10,32}$": "an organisation's id such as o-a1b2c3d4e5 is wanted",
+    r"^[a-z0-9]+([._/-][a-z0-9]+)*$": "a repository's name is wanted: lower-case words, joined by dots, dashes, underscores or slashes",
+    r"^arn:aws[a-z-]*:secretsmanager:\S+:secret:ecr-pullthroughcache/\S+$": (
+        "the ARN of a secret is wanted whose name begins with ecr-pullthroughcache/, as ECR asks for"
+    ),
+    r"^(mon|tue|wed|thu|fri|sat|sun) ([01][0-9]|2[0-3]):[0-5][0-9]$": 'a weekday and a time in UTC such as "sun 04:00" are wanted',
+    r"^([01][0-9]|2[0-3]):[0-5][0-9]$": 'a time in UTC such as "04:00" is wanted, in quotes',
 }
