@@ -10,19 +10,56 @@ from dataclasses import dataclass
 
 from components.sizing.constants import Constant
 
-FAILURE_RATE = Constant(name="failures_per_node_day", value=0.0045, low=0.0015, high=0.0080, unit="failures a node and day",
-                        source="Llama 3: 419 in 54 days on 2,048 nodes, 0.0038; Meta RSC-1: 0.0065 (HPCA 2025)")  # fmt: skip
-DETECTION = Constant(name="detection", value=180.0, low=30.0, high=1800.0, unit="s", source="a crash shows at once, a hang after its timeout; Meta, ByteRobust")
-RESTART = Constant(name="restart", value=480.0, low=180.0, high=1800.0, unit="s", source="placement, images, collectives and loading; MegaScale: under 15 minutes")
-CAMPAIGN = Constant(name="campaign", value=0.85, low=0.65, high=0.97, unit="of the time left by failures",
-                    source="evaluations, rewinds, planned stops and slow days in published card-hours; from the whole runs in data/calibration.json")  # fmt: skip
-CHECKPOINT_TARGET = Constant(name="checkpoint_write", value=60.0, low=10.0, high=300.0, unit="s", source="planning choice: a checkpoint is safe within a minute")
-HOST_COPY = Constant(name="host_copy", value=10.0, low=4.0, high=25.0, unit="GB/s a card",
-                     source="PCIe 4/5 x16 shared by two cards, pinned memory")  # fmt: skip
-REPAIR_DAYS = Constant(name="repair_days", value=1.0, low=0.25, high=3.0, unit="days", source="replacing a node; 6 hours where hot spares are swapped in")
+FAILURE_RATE = Constant(
+    name="failures_per_node_day",
+    value=0.0042,
+    low=0.0015,
+    high=0.0080,
+    unit="failures a node and day",
+    source="Llama 3: 419 in 54 days on 2,048 nodes, 0.0038; Meta RSC-1: 0.0065 (HPCA 2025)",
+)
+DETECTION = Constant(
+    name="detection",
+    value=180.0,
+    low=30.0,
+    high=1800.0,
+    unit="s",
+    source="a crash shows at once, a hang after its timeout; Meta, ByteRobust",
+)
+RESTART = Constant(
+    name="restart",
+    value=420.0,
+    low=180.0,
+    high=1800.0,
+    unit="s",
+    source="placement, images, collectives and loading; MegaScale: under 15 minutes",
+)
+CAMPAIGN = Constant(
+    name="campaign",
+    value=0.85,
+    low=0.65,
+    high=0.97,
+    unit="of the time left by failures",
+    source="evaluations, rewinds, planned stops and slow days in published card-hours; from the whole runs in data/calibration.json",
+)
+CHECKPOINT_TARGET = Constant(
+    name="checkpoint_write", value=60.0, low=10.0, high=300.0, unit="s", source="planning choice: a checkpoint is safe within a minute"
+)
+HOST_COPY = Constant(
+    name="host_copy", value=10.0, low=4.0, high=25.0, unit="GB/s a card", source="PCIe 4/5 x16 shared by two cards, pinned memory"
+)
+REPAIR_DAYS = Constant(
+    name="repair_days", value=1.0, low=0.25, high=3.0, unit="days", source="replacing a node; 6 hours where hot spares are swapped in"
+)
 COVER = 0.99
-BYTES_PER_PARAMETER = Constant(name="checkpoint_bytes", value=14.0, low=12.0, high=16.0, unit="bytes a parameter",
-                               source="BLOOM 2.3 TB (14), Llama 3 70B on Neuron 850 GB (12)")  # fmt: skip
+BYTES_PER_PARAMETER = Constant(
+    name="checkpoint_bytes",
+    value=14.0,
+    low=12.0,
+    high=16.0,
+    unit="bytes a parameter",
+    source="BLOOM 2.3 TB (14), Llama 3 70B on Neuron 850 GB (12)",
+)
 _DAY = 86400.0
 _LEAST_CHECKPOINTS = 4  # of a short run
 
@@ -72,7 +109,7 @@ def checkpoint(parameters: float, trainable: float, nodes: int, cards: int, step
     """A full checkpoint holds weights and optimizer state; with frozen weights only the additions change."""
     size = BYTES_PER_PARAMETER.value * trainable if trainable < parameters else BYTES_PER_PARAMETER.value * parameters
     mtbf = mean_time_between_failures(nodes)
-    write = min(CHECKPOINT_TARGET.value, max(1.0, size / 1e9))  # small ones need no minute: 1 GB/s serves
+    write = min(CHECKPOINT_TARGET.value, max(1.0, float(math.ceil(size / 1e9))))  # small ones need no minute: 1 GB/s serves
     interval = max(daly(write, mtbf), write, step_seconds)
     due = max(1, min(round(interval / step_seconds), max(1, steps // _LEAST_CHECKPOINTS)))
     return Checkpoint(

@@ -79,7 +79,9 @@ def product(rate: Rates, m: float, n: float, k: float, *, plain: bool = False, g
     return groups * _both(arithmetic, memory, rate.overlap)
 
 
-def linear(rate: Rates, tokens: float, n: float, k: float, *, plain: bool = False, groups: float = 1.0, frozen: bool = False) -> tuple[float, float]:
+def linear(
+    rate: Rates, tokens: float, n: float, k: float, *, plain: bool = False, groups: float = 1.0, frozen: bool = False
+) -> tuple[float, float]:
     """Forward and backward seconds of a layer of weights k x n over `tokens` rows; a frozen one has no weight gradient."""
     forward = product(rate, tokens, n, k, plain=plain, groups=groups)
     backward = product(rate, tokens, k, n, plain=plain, groups=groups)
@@ -149,7 +151,9 @@ def layer_time(job: Job, layout: Layout, tuning: Tuning, rate: Rates, *, sparse:
             add(linear(rate, tokens, up * experts.shared * experts.ffn / tensor, shape.hidden, frozen=frozen))
             add(linear(rate, tokens, shape.hidden, experts.shared * experts.ffn / tensor, frozen=frozen))
         # Tokens are copied once per visited expert into their experts' order, and back with their weights.
-        element += own_tokens * experts.active * (16.0 * shape.hidden + 6.0 * experts.ffn) + tokens * experts.shared * 6.0 * experts.ffn / tensor
+        element += (
+            own_tokens * experts.active * (16.0 * shape.hidden + 6.0 * experts.ffn) + tokens * experts.shared * 6.0 * experts.ffn / tensor
+        )
         forward += tuning.expert_gap / 3
         backward += tuning.expert_gap * 2 / 3
         expert_forward = _expert_traffic(job, layout, tuning, own_tokens)

@@ -56,16 +56,16 @@ class Layout:
 def stage_layers(layers: int, pipeline: int) -> tuple[int, int, int] | None:
     """Layers of the first, a middle and the last stage; None when they can't be dealt out.
 
-    Layers divide evenly, or the embedding and the output layer count as a layer each at the ends (Llama 3: 126 on 16; BLOOM: 70 on 12),
-    and in deep pipelines a third place may hold a prediction module (DeepSeek-V3: 61 on 16).
+    Layers divide evenly, or, on an even number of stages, the embedding and the output layer count as a layer each (Llama 3: 126 on 16;
+    BLOOM: 70 on 12), and on a power of two a third place may hold a prediction module (DeepSeek-V3: 61 on 16).
     """
     if layers % pipeline == 0:
         each = layers // pipeline
         return each, each, each
-    if pipeline >= 4 and (layers + 2) % pipeline == 0:
+    if pipeline >= 4 and pipeline % 2 == 0 and (layers + 2) % pipeline == 0:
         each = (layers + 2) // pipeline
         return each - 1, each, each - 1
-    if pipeline >= 8 and (layers + 3) % pipeline == 0 and (layers + 3) // pipeline >= 3:
+    if pipeline >= 8 and pipeline & (pipeline - 1) == 0 and (layers + 3) % pipeline == 0 and (layers + 3) // pipeline >= 3:
         each = (layers + 3) // pipeline
         return each - 1, each, each - 2
     return None

@@ -63,7 +63,7 @@ def _card(name: str, generation: str, peaks: tuple[float, float | None], memory:
 
 
 # Dense peaks of the vendors' data sheets; usable memory is what the driver shows a program. Read or recalled as of AS_OF.
-# name, generation, (16-bit, fp8) TFLOP/s, (GiB, usable GiB, GB/s), (link GB/s one way, network Gbit/s a card), (cards a node, cards a domain)
+# name, generation, (16-bit, fp8) TFLOP/s, (GiB, usable, GB/s), (link GB/s one way, network Gbit/s a card), (cards a node, a domain)
 _ROWS: tuple[Card, ...] = (
     _card("v100", "volta", (125, None), (32, 31.7, 900), (150, 25), (8, 8), "NVIDIA V100 data sheet, SXM2/3 32 GB", bf16=False),
     _card("v100-16", "volta", (125, None), (16, 15.8, 900), (150, 12.5), (8, 8), "NVIDIA V100 data sheet, SXM2 16 GB", bf16=False),
@@ -89,11 +89,11 @@ _ROWS: tuple[Card, ...] = (
     _card("mi250x", "cdna", (383, None), (128, 127.0, 3277), (200, 100), (4, 4), "AMD MI250X data sheet (both dies)"),
     _card("mi300x", "cdna", (1307, 2614), (192, 191.0, 5300), (448, 400), (8, 8), "AMD MI300X data sheet"),
     _card("mi325x", "cdna", (1307, 2614), (256, 255.0, 6000), (448, 400), (8, 8), "AMD MI325X data sheet"),
-    _card("tpu-v3", "tpu", (123, None), (32, 31.0, 900), (140, 100), (4, 1024), "Google Cloud TPU v3 page; one chip; two of its torus's dimensions"),
-    _card("tpu-v4", "tpu", (275, None), (32, 31.0, 1200), (200, 100), (4, 4096), "Google Cloud TPU v4 page; one chip; two of its torus's dimensions"),
-    _card("tpu-v5e", "tpu", (197, None), (16, 15.5, 819), (100, 50), (4, 256), "Google Cloud TPU v5e page; two of its torus's dimensions"),
-    _card("tpu-v5p", "tpu", (459, None), (95, 94.0, 2765), (400, 100), (4, 8960), "Google Cloud TPU v5p page; two of its torus's dimensions"),
-    _card("tpu-v6e", "tpu", (918, None), (32, 31.0, 1640), (180, 100), (4, 256), "Google Cloud TPU v6e page; two of its torus's dimensions"),
+    _card("tpu-v3", "tpu", (123, None), (32, 31.0, 900), (140, 100), (4, 1024), "Google TPU v3 page; a chip; two dimensions of its torus"),
+    _card("tpu-v4", "tpu", (275, None), (32, 31.0, 1200), (200, 100), (4, 4096), "Google TPU v4 page; a chip; two dimensions of its torus"),
+    _card("tpu-v5e", "tpu", (197, None), (16, 15.5, 819), (100, 50), (4, 256), "Google TPU v5e page; two dimensions of its torus"),
+    _card("tpu-v5p", "tpu", (459, None), (95, 94.0, 2765), (400, 100), (4, 8960), "Google TPU v5p page; two dimensions of its torus"),
+    _card("tpu-v6e", "tpu", (918, None), (32, 31.0, 1640), (180, 100), (4, 256), "Google TPU v6e page; two dimensions of its torus"),
     _card("trainium", "trainium", (190, None), (32, 31.0, 820), (192, 50), (16, 16), "AWS Neuron trn1 page"),
     _card("trainium2", "trainium", (667, 1299), (96, 94.0, 2900), (512, 200), (16, 16), "AWS Neuron trn2 page"),
     _card("gaudi2", "gaudi", (432, 865), (96, 94.0, 2450), (262, 300), (8, 8), "Intel Gaudi 2 white paper"),
@@ -107,7 +107,8 @@ _ALIASES = {
 }  # fmt: skip
 # The catalog's model names, and those with figures of their own.
 _MODELS = {
-    "A100": "a100-80", "H100": "h100", "H200": "h200", "B200": "b200", "B300": "b300", "GB200": "gb200", "Trainium": "trainium", "Trainium2": "trainium2",
+    "A100": "a100-80", "H100": "h100", "H200": "h200", "B200": "b200", "B300": "b300", "GB200": "gb200", "Trainium": "trainium",
+    "Trainium2": "trainium2",
     "A10G": "a10g", "L4": "l4", "L40S": "l40s", "V100": "v100",
 }  # fmt: skip
 

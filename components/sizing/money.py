@@ -53,7 +53,9 @@ def money(machine: Machine, nodes: int, days: Amount, storage_monthly: float | N
     kinds = ("on-demand", "reservation", "block", "spot")
     if machine.instance is None:
         reason = f"unpriced: {machine.name} is not in the catalog"
-        return Money(main="on-demand", total=None, by_capacity=dict.fromkeys(kinds, reason), machine_hour={}, prices_as_of=as_of, unverified=())
+        return Money(
+            main="on-demand", total=None, by_capacity=dict.fromkeys(kinds, reason), machine_hour={}, prices_as_of=as_of, unverified=()
+        )
     amounts: dict[str, Amount | str] = {}
     hours: dict[str, tuple[float, float] | None] = {}
     unverified: list[str] = []

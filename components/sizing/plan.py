@@ -14,7 +14,9 @@ from components.sizing import goodput as good
 from components.sizing import money as cost
 from components.sizing import uncertainty
 from components.sizing.goodput import Checkpoint, Goodput
+from components.sizing.layout import Job
 from components.sizing.memory import Memory
+from components.sizing.misfit import misfit, no_split
 from components.sizing.money import Amount, Money, region_for
 from components.sizing.request import Request
 from components.sizing.search import Candidate, Found, search
@@ -25,6 +27,7 @@ from components.sizing.uncertainty import Band
 _DAY = 86400.0
 _FIRST_GUESS = 0.4  # share of the peak that the seed estimate takes for granted
 _SEARCH_NODES = 8
+_IDLE_WORTH_SAYING = 0.03
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +69,11 @@ class Plan:
     @property
     def mfu(self) -> float:
         """Model FLOPs of the step over what the cards' 16-bit peak allows in its time."""
-        return self.flops_per_token * self.best.job.tokens_per_step / (self.step_seconds * self.cards * self.request.machine.card.tflops * 1e12)
+        return (
+            self.flops_per_token
+            * self.best.job.tokens_per_step
+            / (self.step_seconds * self.cards * self.request.machine.card.tflops * 1e12)
+        )
 
     @property
     def hfu(self) -> float:
@@ -86,9 +93,9 @@ def flops_per_token(request: Request) -> float:
 
 
 def lora_total_of(request: Request) -> int:
-    from components.sizing.layout import Job
-
-    job = Job(shape=request.shape, machine=request.machine, precision=request.spec.training.precision, global_batch=1, lora_rank=request.lora_rank)
+    job = Job(
+        shape=request.shape, machine=request.machine, precision=request.spec.training.precision, global_batch=1, lora_rank=request.lora_rank
+    )
     return lora_total(job)
 
 
@@ -121,8 +128,13 @@ def plan(request: Request, cat: Catalog) -> tuple[Plan | None, list[Problem]]:
     made = last[0]
     if made is None:
         return last
-    late = Problem(id="goal-days", path="goal.days", said=f"{days:g} days can't be reached: the best plan found takes {made.days.expected:.1f} days",
-                   hint="raise goal.days, global_batch or the network", severity="warning")  # fmt: skip
+    late = Problem(
+        id="goal-days",
+        path="goal.days",
+        said=f"{days:g} days can't be reached: the best plan found takes {made.days.expected:.1f} days",
+        hint="raise goal.days, global_batch or the network",
+        severity="warning",
+    )
     return replace(made, problems=(*made.problems, late)), []
 
 
@@ -143,10 +155,10 @@ def _planned(request: Request, cat: Catalog, nodes: int) -> tuple[Plan | None, l
     elif found.tightest is None:
         return None, [no_split(request, available)]
     else:
-        misfit = _misfit(request, available, found.tightest)
-        if misfit.severity == "error":
-            return None, [misfit]
-        problems.append(misfit)
+        too_much = misfit(request, available, found.tightest)
+        if too_much.severity == "error":
+            return None, [too_much]
+        problems.append(too_much)
         best = found.tightest
     used = -(-best.layout.cards // machine.cards)
     step = best.step.total
@@ -166,8 +178,25 @@ def _planned(request: Request, cat: Catalog, nodes: int) -> tuple[Plan | None, l
     money = cost.money(machine, used + spare, days, sum(monthly) if monthly else None, cat, region)
     if request.nodes is not None and request.days is not None and days.expected > request.days:
         problems.append(
-            Problem(id="goal-days", path="goal.days", said=f"{used} nodes take {days.expected:.1f} days, more than the {request.days:g} asked for",
-                    hint=f"about {math.ceil(used * days.expected / request.days)} nodes would do", severity="warning")  # fmt: skip
+            Problem(
+                id="goal-days",
+                path="goal.days",
+                said=f"{used} nodes take {days.expected:.1f} days, more than the {request.days:g} asked for",
+                hint=f"about {math.ceil(used * days.expected / request.days)} nodes would do",
+                severity="warning",
+            )
+        )
+    if request.nodes is not None and available - best.layout.cards > _IDLE_WORTH_SAYING * available:
+        idle_hint = "another training.global_batch (a multiple of many data ranks) or another number of nodes would use more"
+        problems.append(
+            Problem(
+                id="idle-cards",
+                path="hardware.nodes",
+                said=f"{available - best.layout.cards:,} of {available:,} cards stay idle: "
+                f"a batch of {best.job.global_batch} sequences deals out over {best.layout.data} data ranks at most",
+                hint=idle_hint,
+                severity="warning",
+            )
         )
     idle = available - best.layout.cards if request.nodes is not None else used * machine.cards - best.layout.cards
     return Plan(
@@ -191,74 +220,3 @@ def _planned(request: Request, cat: Catalog, nodes: int) -> tuple[Plan | None, l
         region=region,
         problems=tuple(problems),
     ), []
-
-
-def no_split(request: Request, cards: int) -> Problem:
-    """Why no split is possible at all, with what the pinned parts want."""
-    split, batch = request.spec.parallelism, request.spec.training.global_batch
-    inner = (split.tensor or 1) * (split.pipeline or 1) * (split.context or 1)
-    if inner > cards:
-        return Problem(id="split-cards", path="parallelism", said=f"tensor x pipeline x context is {inner}, more than the {cards} cards there are",
-                       hint=f"use at least {-(-inner // request.machine.cards)} nodes or a smaller split")  # fmt: skip
-    said = f"no split of {cards} cards deals out {request.shape.layers} layers, {request.shape.heads} heads"
-    return Problem(id="no-split", path="parallelism", said=f"{said} and a batch of {batch} sequences" if batch else said,
-                   hint="free a part of parallelism, or change training.global_batch")  # fmt: skip
-
-
-def _misfit(request: Request, cards: int, tightest: Candidate) -> Problem:
-    """What does not fit, and the nearest change that does; only a warning where a freer split of the same cards fits."""
-    held = tightest.memory
-    layout = tightest.layout
-    pinned = f"tensor {layout.tensor}, pipeline {layout.pipeline}, recompute {layout.recompute}, {layout.sharding}"
-    said = f"{held.total:.1f} GiB a card are needed at {pinned}, and {request.machine.name} has {held.usable:.1f} usable"
-    for change, freer in _freer(request):
-        other = search(request.shape, request.machine, cards, freer.spec.training, freer.spec.parallelism)
-        if other.fitting:
-            best = other.fitting[0]
-            return Problem(id="memory", path=change, said=said, hint=f"{_words(change, best)} fits in {best.memory.total:.1f} GiB", severity="warning")
-    free = request.spec.model_copy(update={"parallelism": type(request.spec.parallelism)()})
-    free = free.model_copy(update={"training": free.training.model_copy(update={"recompute": None, "sharding": None})})
-    nodes = max(1, cards // request.machine.cards)
-    for factor in (2, 4, 8, 16, 32, 64):
-        other = search(request.shape, request.machine, cards * factor, free.training, free.parallelism)
-        if other.fitting:
-            return Problem(id="memory", path="hardware.nodes" if request.nodes else "hardware", said=_none(request, cards, held),
-                           hint=f"the nearest that fits is {nodes * factor} nodes: {_short(other.fitting[0])}")  # fmt: skip
-    return Problem(id="memory", path="hardware", said=_none(request, cards, held), hint="use cards with more memory or a smaller model")
-
-
-def _none(request: Request, cards: int, held: Memory) -> str:
-    need = f"the tightest split needs {held.total:.1f} GiB a card of {held.usable:.1f} usable"
-    return f"the model does not fit {cards} cards of {request.machine.name} under any split: {need}"
-
-
-def _short(candidate: Candidate) -> str:
-    layout = candidate.layout
-    return f"tensor {layout.tensor}, pipeline {layout.pipeline}, recompute {layout.recompute}, {layout.sharding}, {candidate.memory.total:.1f} GiB a card"
-
-
-def _words(change: str, candidate: Candidate) -> str:
-    layout = candidate.layout
-    return {
-        "training.recompute": f"recompute: {layout.recompute}",
-        "training.sharding": f"sharding: {layout.sharding}",
-        "parallelism": f"tensor {layout.tensor}, pipeline {layout.pipeline}, context {layout.context}, micro_batch {layout.micro_batch} "
-        f"with recompute {layout.recompute}",
-    }[change]
-
-
-def _freer(request: Request) -> list[tuple[str, Request]]:
-    """The same request with one thing less pinned, the smallest change first."""
-    spec = request.spec
-    changes: list[tuple[str, Request]] = []
-    training = spec.training
-    if training.sharding in ("ddp", "zero1"):
-        sharded = training.model_copy(update={"sharding": "zero2"})
-        changes.append(("training.sharding", replace(request, spec=spec.model_copy(update={"training": sharded}))))
-    if training.recompute is not None:
-        free = training.model_copy(update={"recompute": None})
-        changes.append(("training.recompute", replace(request, spec=spec.model_copy(update={"training": free}))))
-    free = training.model_copy(update={"recompute": None, "sharding": None})
-    loose = spec.model_copy(update={"training": free, "parallelism": type(spec.parallelism)()})
-    changes.append(("parallelism", replace(request, spec=loose)))
-    return changes

@@ -18,7 +18,7 @@ from components.spec import document
 from components.spec.document import Document
 from components.spec.paths import parsed
 from components.spec.shape import validate
-from components.spec.sizing import SizingSpec
+from components.spec.sizing import HardwareSpec, SizingSpec
 from components.spec.task import TaskSpec
 
 
@@ -51,7 +51,9 @@ def read(path: FilePath, cat: Catalog, shown_as: str | None = None) -> SizingRea
         return SizingReading(request=None, problems=(problem,))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is not UTF-8 text"
-        return SizingReading(request=None, problems=(Problem(id="task-file-unreadable", path="", said=f"the task file {name} can't be read: {reason}"),))
+        return SizingReading(
+            request=None, problems=(Problem(id="task-file-unreadable", path="", said=f"the task file {name} can't be read: {reason}"),)
+        )
     return read_text(text, name, cat)
 
 
@@ -62,7 +64,9 @@ def read_text(text: str, name: str, cat: Catalog) -> SizingReading:
         return SizingReading(request=None, problems=found.problems, document=found)
     if not isinstance(found.data, dict):
         hint = "the planner needs at least model and training.tokens"
-        return SizingReading(request=None, problems=(Problem(id="task-file-empty", path="", said=f"the task file {name} holds no task", hint=hint),))
+        return SizingReading(
+            request=None, problems=(Problem(id="task-file-empty", path="", said=f"the task file {name} holds no task", hint=hint),)
+        )
     data: dict[str, Any] = found.data
     return build(data, cat, found)
 
@@ -72,13 +76,15 @@ def build(data: dict[str, Any], cat: Catalog, source: Document | None = None) ->
     found = source or Document(file="")
     known = (*TaskSpec.model_fields, *SizingSpec.model_fields)
     strange = [
-        Problem(id="unknown-key", path=str(key), said=f'"{key}" is not a key here', hint=did_you_mean(str(key), known)) for key in data if key not in known
+        Problem(id="unknown-key", path=str(key), said=f'"{key}" is not a key here', hint=did_you_mean(str(key), known))
+        for key in data
+        if key not in known
     ]
     mine = {key: value for key, value in data.items() if key in SizingSpec.model_fields and value is not None}
     shaped = validate(SizingSpec, mine)
     problems = [*found.problems, *strange, *shaped.problems]
     made: Request | None = None
-    if shaped.value is not None and not shaped.incomplete:
+    if shaped.value is not None:
         recovery, resources = data.get("recovery"), data.get("resources")
         keep = recovery.get("keep_last") if isinstance(recovery, dict) else None
         nodes = resources.get("nodes") if isinstance(resources, dict) else None
@@ -89,6 +95,10 @@ def build(data: dict[str, Any], cat: Catalog, source: Document | None = None) ->
             keep_last=keep if isinstance(keep, int) and keep > 0 else 5,
             task_nodes=nodes if isinstance(nodes, int) and not isinstance(nodes, bool) and nodes > 0 else None,
         )
-        problems += more
+        told = {problem.path.partition(".")[0] for problem in shaped.problems if problem.path.partition(".")[0] in shaped.incomplete}
+        problems += [problem for problem in more if problem.path.partition(".")[0] not in told]
+    elif isinstance(mine.get("hardware"), dict) and "hardware" not in shaped.incomplete:
+        machines = validate(HardwareSpec, mine["hardware"]).value
+        problems += request.hardware_problems(machines, cat) if machines is not None else []
     reading = SizingReading(request=None if errors(problems) else made, problems=(), document=found, data=data)
     return replace(reading, problems=tuple(in_file_order(reading.placed(problems))))

@@ -21,7 +21,9 @@ _MICRO_BATCHES = (1, 2, 4, 8, 16, 32)
 _LONG_SEQUENCE = 16384  # beyond it one card's activations of a single sequence call for a context group
 _TENSOR_LIMIT = 16
 _VIRTUAL_LIMIT = 12
-_DEFAULT_BATCH_TOKENS = 4_194_304
+_BATCH_TOKENS, _LARGE_BATCH_TOKENS = 4_194_304, 16_777_216  # LLaMA, BLOOM: 4 M; Llama 3 405B: 16 M
+_LARGE_MODEL = 100e9  # active parameters
+_BATCH_SLACK = (0.75, 1.5)  # how far a batch that the task leaves open may be from those
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,17 +99,26 @@ def _data_choices(cards: int, inner: int, batch: int | None) -> list[int]:
     return fitting[-1:]
 
 
-def layouts(shape: Shape, machine: Machine, cards: int, training: TrainingSpec, asked: ParallelismSpec) -> Iterator[tuple[Layout, int]]:
+def usual_batch(shape: Shape) -> int:
+    """Sequences of a step where the task file leaves it open."""
+    tokens = _LARGE_BATCH_TOKENS if shape.active >= _LARGE_MODEL else _BATCH_TOKENS
+    return max(1, round(tokens / shape.sequence))
+
+
+def layouts(
+    shape: Shape, machine: Machine, cards: int, training: TrainingSpec, asked: ParallelismSpec, *, any_batch: bool = False
+) -> Iterator[tuple[Layout, int]]:
     """Every split with its global batch, before recomputation and sharding are chosen."""
     batch = training.global_batch
-    wanted = batch or max(1, round(_DEFAULT_BATCH_TOKENS / shape.sequence))
+    wanted = batch or usual_batch(shape)
+    least, most = (0, 1 << 62) if any_batch or batch else (wanted * _BATCH_SLACK[0], wanted * _BATCH_SLACK[1])
     for tensor in [asked.tensor] if asked.tensor else tensor_choices(shape, machine):
         for context in [asked.context] if asked.context else context_choices(shape):
             for pipeline in [asked.pipeline] if asked.pipeline else pipeline_choices(shape, machine):
                 for data in _data_choices(cards, tensor * context * pipeline, batch):
                     for micro_batch in [asked.micro_batch] if asked.micro_batch else _MICRO_BATCHES:
                         total = batch or max(1, round(wanted / (data * micro_batch))) * data * micro_batch
-                        if total % (data * micro_batch) or (batch is None and micro_batch > 1 and total > 2 * wanted):
+                        if total % (data * micro_batch) or not least <= total <= most:
                             continue
                         micro = total // (data * micro_batch)
                         for expert in [asked.expert] if asked.expert else expert_choices(shape):
@@ -116,10 +127,17 @@ def layouts(shape: Shape, machine: Machine, cards: int, training: TrainingSpec, 
                             virtual = [asked.virtual_stages] if asked.virtual_stages else virtual_choices(shape.layers, pipeline, micro)
                             for chunks in virtual:
                                 yield (
-                                    Layout(tensor=tensor, pipeline=pipeline, context=context, expert=expert, data=data, virtual=chunks,
-                                           micro_batch=micro_batch),
+                                    Layout(
+                                        tensor=tensor,
+                                        pipeline=pipeline,
+                                        context=context,
+                                        expert=expert,
+                                        data=data,
+                                        virtual=chunks,
+                                        micro_batch=micro_batch,
+                                    ),
                                     total,
-                                )  # fmt: skip
+                                )
 
 
 def keepings(layout: Layout, training: TrainingSpec) -> Iterator[tuple[Sharding, Recompute]]:
@@ -137,17 +155,48 @@ def keepings(layout: Layout, training: TrainingSpec) -> Iterator[tuple[Sharding,
             yield sharding, recompute
 
 
-def search(shape: Shape, machine: Machine, cards: int, training: TrainingSpec, asked: ParallelismSpec, tuning: Tuning = DEFAULT,
-           *, ignore_memory: bool = False) -> Found:  # fmt: skip
+def search(
+    shape: Shape,
+    machine: Machine,
+    cards: int,
+    training: TrainingSpec,
+    asked: ParallelismSpec,
+    tuning: Tuning = DEFAULT,
+    *,
+    ignore_memory: bool = False,
+) -> Found:
     """All splits of `cards` cards that keep to what the task file asks, best first by tokens a second."""
+    found = _search(shape, machine, cards, training, asked, tuning, ignore_memory=ignore_memory, any_batch=False)
+    if found.fitting or training.global_batch:
+        return found
+    return _search(shape, machine, cards, training, asked, tuning, ignore_memory=ignore_memory, any_batch=True)
+
+
+def _search(
+    shape: Shape,
+    machine: Machine,
+    cards: int,
+    training: TrainingSpec,
+    asked: ParallelismSpec,
+    tuning: Tuning,
+    *,
+    ignore_memory: bool,
+    any_batch: bool,
+) -> Found:
     clocks: dict[int, Clock] = {}
     fitting: list[Candidate] = []
     tightest: tuple[float, Layout, Job, Memory] | None = None
     tried = 0
-    for layout, batch in layouts(shape, machine, cards, training, asked):
+    for layout, batch in layouts(shape, machine, cards, training, asked, any_batch=any_batch):
         if batch not in clocks:
-            job = Job(shape=shape, machine=machine, precision=training.precision, global_batch=batch, optimizer=training.optimizer,
-                      lora_rank=training.rank if training.method == "lora" else 0)  # fmt: skip
+            job = Job(
+                shape=shape,
+                machine=machine,
+                precision=training.precision,
+                global_batch=batch,
+                optimizer=training.optimizer,
+                lora_rank=training.rank if training.method == "lora" else 0,
+            )
             clocks[batch] = Clock(job, tuning)
         clock = clocks[batch]
         best: Candidate | None = None
@@ -173,7 +222,9 @@ def search(shape: Shape, machine: Machine, cards: int, training: TrainingSpec, a
     return Found(fitting=tuple(fitting), tightest=last, tried=tried)
 
 
-def complete(layout: Layout, training: TrainingSpec, asked: ParallelismSpec, machine: Machine, sharding: Sharding, recompute: Recompute) -> Layout:
+def complete(
+    layout: Layout, training: TrainingSpec, asked: ParallelismSpec, machine: Machine, sharding: Sharding, recompute: Recompute
+) -> Layout:
     """The layout with what follows from precision, recomputation and the machine's age."""
     if training.attention == "auto":
         fused = fused_by_default(training.precision, recompute if training.recompute else None, machine.card.generation)
@@ -183,6 +234,16 @@ def complete(layout: Layout, training: TrainingSpec, asked: ParallelismSpec, mac
     if sequence is None:
         # Sequence parallelism came with selective recomputation; fp16 runs without it predate both.
         sequence = not (training.precision == "fp16" and recompute != "selective")
-    return Layout(tensor=layout.tensor, pipeline=layout.pipeline, context=layout.context, expert=layout.expert, data=layout.data,
-                  virtual=layout.virtual, micro_batch=layout.micro_batch, sequence_parallel=sequence, recompute=recompute,
-                  sharding=sharding, fused_attention=fused)  # fmt: skip
+    return Layout(
+        tensor=layout.tensor,
+        pipeline=layout.pipeline,
+        context=layout.context,
+        expert=layout.expert,
+        data=layout.data,
+        virtual=layout.virtual,
+        micro_batch=layout.micro_batch,
+        sequence_parallel=sequence,
+        recompute=recompute,
+        sharding=sharding,
+        fused_attention=fused,
+    )

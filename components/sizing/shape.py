@@ -60,8 +60,14 @@ class Shape:
     def attention_parameters(self) -> int:
         """Of one layer, without norms and biases."""
         if latent := self.latent:
-            query = self.hidden * latent.q_rank + latent.q_rank * self.heads * self.key_dim if latent.q_rank else self.hidden * self.heads * self.key_dim
-            keys = self.hidden * (latent.kv_rank + latent.rope) + latent.kv_rank * self.heads * (self.key_dim - latent.rope + self.value_dim)
+            query = (
+                self.hidden * latent.q_rank + latent.q_rank * self.heads * self.key_dim
+                if latent.q_rank
+                else self.hidden * self.heads * self.key_dim
+            )
+            keys = self.hidden * (latent.kv_rank + latent.rope) + latent.kv_rank * self.heads * (
+                self.key_dim - latent.rope + self.value_dim
+            )
             return query + keys + self.heads * self.value_dim * self.hidden
         return self.hidden * self.key_dim * (2 * self.heads + 2 * self.kv_heads)
 
@@ -152,10 +158,13 @@ def of(model: ModelSpec) -> Shape:
         sequence=model.sequence,
         gated=model.gated_mlp,
         tied=model.tied_embeddings,
-        experts=Experts(count=experts.count, active=experts.active, shared=experts.shared, ffn=experts.ffn or ffn,
-                        dense_layers=experts.dense_layers) if experts else None,
+        experts=Experts(
+            count=experts.count, active=experts.active, shared=experts.shared, ffn=experts.ffn or ffn, dense_layers=experts.dense_layers
+        )
+        if experts
+        else None,
         latent=Latent(kv_rank=latent.kv_rank, q_rank=latent.q_rank or 0, rope=latent.rope_dim) if latent else None,
-    )  # fmt: skip
+    )
 
 
 def _rounded(value: float, step: int) -> int:

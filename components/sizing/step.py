@@ -1,6 +1,6 @@
 """Seconds of one optimizer step, split into what takes them.
 
-Hides the schedule: the fullest stage sets the pace, the pipeline fills and drains once a step, and traffic hides behind arithmetic where it can.
+Hides the schedule: the fullest stage sets the pace, the pipeline fills and drains once a step, traffic hides behind arithmetic.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ class StepTime:
 
     @property
     def total(self) -> float:
-        return self.compute + self.tensor + self.bubble + self.pipeline + self.data + self.expert + self.context + self.optimizer + self.scale
+        return (
+            self.compute + self.tensor + self.bubble + self.pipeline + self.data + self.expert + self.context + self.optimizer + self.scale
+        )
 
 
 class Clock:

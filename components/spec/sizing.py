@@ -103,7 +103,7 @@ class TrainingSpec(Spec):
     )
     attention: Literal["auto", "fused", "unfused"] = Field(
         default="auto",
-        description="fused never stores the score matrix; auto means unfused with selective recompute, fp16, or full recompute before Hopper",
+        description="fused never stores the score matrix; auto means unfused in fp16, on V100, and on A100 with recompute",
     )
     method: Literal["full", "lora"] = Field(default="full", description="which weights learn: all, or low-rank additions")
     rank: Count = Field(default=16, description="rank of the additions when method is lora")
