@@ -120,10 +120,11 @@ class Observability(pulumi.ComponentResource):
         form = args.spec.form
         before: list[pulumi.Resource] = [*args.after, *self._namespace(), *identity]
         if isinstance(form, SelfHosted):
-            storage_class, mirror = form.storage_class, None
+            storage_class = form.storage_class
         else:
-            storage_class, mirror = monitoring.STORAGE_CLASS, pulumi.Output.concat(args.registry_prefix, "/", images.folder("quay.io"))
+            storage_class = monitoring.STORAGE_CLASS
             before.append(self._storage_class())
+        mirror = {each: pulumi.Output.concat(args.registry_prefix, "/", folder) for each, folder in images.FOLDERS.items()}
         local = args.charts.get(monitoring.RELEASE)
         return kubernetes.helm.v3.Release(
             f"{self._name}-release-prometheus",
@@ -134,7 +135,7 @@ class Observability(pulumi.ComponentResource):
             namespace=namespaces.MONITORING,
             create_namespace=False,
             timeout=_INSTALL_SECONDS,
-            values=monitoring.values(args.spec, topic=self.topic_arn, storage_class=storage_class, registry=mirror),
+            values=monitoring.values(args.spec, topic=self.topic_arn, storage_class=storage_class, mirror=mirror),
             opts=pulumi.ResourceOptions(parent=self, depends_on=before),
         )
 

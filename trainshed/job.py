@@ -121,9 +121,8 @@ def submit(
     try:
         if cluster.find(*_JOBSET, name, found.namespace) is not None:
             if not replace:
-                _say(
-                    f"job {name} is there already in {found.namespace} of {cluster.name}: look with `trainshed job status`, or use --replace"
-                )
+                where = f"{found.namespace} of {cluster.name}"
+                _say(f"job {name} is there already in {where}: look with `trainshed job status`, or use --replace")
                 raise typer.Exit(1)
             _remove(cluster, name, found.namespace)
         for manifest in found.objects:

@@ -6,6 +6,7 @@ Hides how Prometheus is sized from nodes and days, and how the words of `alerts_
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, Final
 
 from components import labels
@@ -116,8 +117,38 @@ def _state_metrics() -> dict[str, Any]:
     }
 
 
-def values(stack: StackSpec, *, topic: Any | None, storage_class: str, registry: Any | None) -> dict[str, Any]:
-    """Values of kube-prometheus-stack. `registry` gives a mirror's folder for a publisher, for the images that run on every node."""
+def closed(stack: StackSpec) -> bool:
+    """Whether no node reaches a publisher's registry, so that every image comes from the mirror."""
+    if isinstance(stack.form, SelfHosted):
+        return stack.form.registry is not None
+    return stack.network is not None and stack.network.egress == "isolated"
+
+
+def _mirrored(stack: StackSpec, mirror: Mapping[str, Any]) -> dict[str, Any]:
+    """Where the chart's images come from, by the chart's own keys. On compute nodes, which run the node exporter, always the mirror."""
+    quay, kubernetes, github = ({"image": {"registry": mirror[each]}} for each in ("quay.io", "registry.k8s.io", "ghcr.io"))
+    if not closed(stack):
+        return {"prometheus-node-exporter": quay} if stack.on_aws else {}
+    return {
+        "prometheus-node-exporter": quay,
+        "kube-state-metrics": kubernetes,
+        "prometheusOperator": {**quay, "prometheusConfigReloader": quay, "admissionWebhooks": {"patch": github}},
+        "alertmanager": {"alertmanagerSpec": quay},
+        "prometheus": {"prometheusSpec": quay},
+    }
+
+
+def _joined(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """Both trees in one; where both hold a mapping, joined again."""
+    out = dict(first)
+    for key, value in second.items():
+        here = out.get(key)
+        out[key] = _joined(here, value) if isinstance(here, dict) and isinstance(value, dict) else value  # pyright: ignore[reportUnknownArgumentType] - trees of anything
+    return out
+
+
+def values(stack: StackSpec, *, topic: Any | None, storage_class: str, mirror: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of kube-prometheus-stack. `mirror` holds the address that stands in for each publisher's registry."""
     place: dict[str, Any] = {"nodeSelector": {labels.PURPOSE: "system"}} if stack.on_aws else {}
     disk, memory = disk_gib(stack), quantities.mebi(memory_mib(stack))
     claim = {
@@ -129,16 +160,13 @@ def values(stack: StackSpec, *, topic: Any | None, storage_class: str, registry:
             }
         }
     }
-    node_exporter: dict[str, Any] = {"tolerations": [{"operator": "Exists"}]}
-    if registry is not None:
-        node_exporter["image"] = {"registry": registry}
     hidden = {part: {"enabled": False} for part in ("kubeControllerManager", "kubeScheduler", "kubeEtcd", "kubeProxy")}
     everything = {f"{kind}SelectorNilUsesHelmValues": False for kind in ("rule", "podMonitor", "serviceMonitor")}
-    return {
+    chosen: dict[str, Any] = {
         **hidden,  # EKS runs them where nobody can scrape them
         "grafana": {"enabled": False},
         "kube-state-metrics": {**_state_metrics(), **place},
-        "prometheus-node-exporter": node_exporter,
+        "prometheus-node-exporter": {"tolerations": [{"operator": "Exists"}]},
         "prometheusOperator": {**place, "admissionWebhooks": {"patch": dict(place)}},
         "alertmanager": {"config": alertmanager(stack, topic), "alertmanagerSpec": {**place}},
         "prometheus": {
@@ -153,3 +181,4 @@ def values(stack: StackSpec, *, topic: Any | None, storage_class: str, registry:
             }
         },
     }
+    return _joined(chosen, _mirrored(stack, mirror))
