@@ -11,6 +11,7 @@ from components.devices import Devices
 from components.gpu_pool import GpuPool
 from components.namespaces import Namespaces
 from components.network import Network
+from components.observability import Observability
 from components.queueing import Queueing
 from components.spec.form import SelfHosted
 from infra import in_cluster, on_aws, outputs, providers
@@ -27,6 +28,7 @@ class Built:
     namespaces: Namespaces | None = None
     devices: Devices | None = None
     queueing: Queueing | None = None
+    observability: Observability | None = None
 
 
 def build(settings: Settings) -> Built:
@@ -46,12 +48,22 @@ def _on_aws(settings: Settings) -> Built:
     pools = {pool.name: on_aws.gpu_pool(settings, pool.name, network, cluster, aws) for pool in stack.pools}
 
     inside = pulumi.ResourceOptions(providers={"kubernetes": providers.for_cluster(cluster)})
+    both = pulumi.ResourceOptions.merge(aws, inside)
     prefix = on_aws.registry_prefix(settings, network)
     namespaces = in_cluster.namespaces(settings, cluster.ready, inside)
     devices = in_cluster.devices(settings, prefix, cluster.ready, inside)
     isolated = stack.network is not None and stack.network.egress == "isolated"
     queueing = in_cluster.queueing(settings, namespaces, prefix if isolated else None, cluster.ready, inside)
-    return Built(network=network, cluster=cluster, pools=pools, namespaces=namespaces, devices=devices, queueing=queueing)
+    watched = in_cluster.observability(settings, namespaces, prefix, cluster, cluster.ready, both)
+    return Built(
+        network=network,
+        cluster=cluster,
+        pools=pools,
+        namespaces=namespaces,
+        devices=devices,
+        queueing=queueing,
+        observability=watched,
+    )
 
 
 def _on_hosts(settings: Settings, form: SelfHosted) -> Built:
@@ -59,4 +71,5 @@ def _on_hosts(settings: Settings, form: SelfHosted) -> Built:
     namespaces = in_cluster.namespaces(settings, [], inside)
     devices = in_cluster.devices(settings, form.registry or "", [], inside)
     queueing = in_cluster.queueing(settings, namespaces, form.registry, [], inside)
-    return Built(namespaces=namespaces, devices=devices, queueing=queueing)
+    watched = in_cluster.observability(settings, namespaces, form.registry or "", None, [], inside)
+    return Built(namespaces=namespaces, devices=devices, queueing=queueing, observability=watched)

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 import pulumi
 
+from components.cluster import Cluster
 from components.devices import Devices, DevicesArgs
 from components.namespaces import Namespaces, NamespacesArgs
+from components.observability import Observability, ObservabilityArgs
 from components.queueing import Queueing, QueueingArgs
-from infra.settings import Settings
+from infra.settings import Settings, tags
 
 
 def namespaces(settings: Settings, after: Sequence[pulumi.Resource], opts: pulumi.ResourceOptions) -> Namespaces:
@@ -20,6 +22,29 @@ def namespaces(settings: Settings, after: Sequence[pulumi.Resource], opts: pulum
 def devices(settings: Settings, prefix: pulumi.Input[str], after: Sequence[pulumi.Resource], opts: pulumi.ResourceOptions) -> Devices:
     """Device plugins that the pools' adapters ask for."""
     return Devices("devices", DevicesArgs(spec=settings.valid, catalog=settings.catalog, registry_prefix=prefix, after=after), opts)
+
+
+def observability(
+    settings: Settings,
+    made: Namespaces,
+    prefix: pulumi.Input[str],
+    cluster: Cluster | None,
+    after: Sequence[pulumi.Resource],
+    opts: pulumi.ResourceOptions,
+) -> Observability:
+    """Metrics, alerts and logs; on AWS the alerts' topic and the logs' group as well."""
+    args = ObservabilityArgs(
+        spec=settings.valid,
+        catalog=settings.catalog,
+        namespaces=made.namespaces,
+        registry_prefix=prefix,
+        cluster_name=cluster.name if cluster else None,
+        topic_key_arn=cluster.key_arn if cluster else None,
+        log_key_arn=cluster.key_arn if cluster else None,
+        tags=tags(settings),
+        after=after,
+    )
+    return Observability("observability", args, opts)
 
 
 def queueing(

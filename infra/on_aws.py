@@ -13,13 +13,7 @@ from components.network import Network, NetworkArgs
 from components.planning import addons, address_needs, addresses, endpoints, nodes
 from components.spec.form import Hybrid
 from components.spec.stack import StackSpec
-from infra.settings import Settings
-
-
-def tags(settings: Settings) -> dict[str, str]:
-    """The user's tags and the stack's own; every resource that can carry tags carries these."""
-    stack = settings.valid
-    return {**stack.tags, "project": "trainshed", "stack": settings.name, "environment": stack.environment, "managed-by": "pulumi"}
+from infra.settings import Settings, tags
 
 
 def cluster_name(settings: Settings) -> str:

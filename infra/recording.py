@@ -6,6 +6,7 @@ Hides the SDK's mock monitor, its wire format and the clean-up between two runs 
 from __future__ import annotations
 
 import asyncio
+import atexit
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -156,6 +157,19 @@ class _Monitor(mocks.MockMonitor):
         return super().RegisterResourceOutputs(request)
 
 
+def _close_loop() -> None:
+    # Left to the garbage collector at exit, the loop complains of its own closed sockets.
+    try:
+        loop = asyncio.get_event_loop_policy().get_event_loop()
+    except RuntimeError:
+        return
+    if not loop.is_running() and not loop.is_closed():
+        loop.close()
+
+
+atexit.register(_close_loop)
+
+
 def _record(urn: str, request: resource_pb2.RegisterResourceRequest) -> Record:
     return Record(
         urn=urn,
@@ -177,7 +191,7 @@ def _record(urn: str, request: resource_pb2.RegisterResourceRequest) -> Record:
 
 
 def run(
-    program: Callable[[], None],
+    program: Callable[[], object],
     *,
     project: str = "trainshed",
     stack: str = "dev",
@@ -213,6 +227,6 @@ def run(
     return Recording(records=[monitor.seen[urn] for urn in sorted(monitor.seen)], outputs=monitor.outputs)
 
 
-def record(program: Callable[[], None], *, stack: str = "dev", known: bool = False, **options: Any) -> list[Record]:
+def record(program: Callable[[], object], *, stack: str = "dev", known: bool = False, **options: Any) -> list[Record]:
     """The records of `program`, without the stack itself."""
     return [each for each in run(program, stack=stack, known=known, **options).records if each.type != "pulumi:pulumi:Stack"]

@@ -45,6 +45,12 @@ class Settings:
         return canonical(self.stack)
 
 
+def tags(settings: Settings) -> dict[str, str]:
+    """The user's tags and the stack's own; every resource that can carry tags carries these."""
+    stack = settings.valid
+    return {**stack.tags, "project": "trainshed", "stack": settings.name, "environment": stack.environment, "managed-by": "pulumi"}
+
+
 def stack_file(stack: str) -> tuple[str, Path]:
     """The stack's name and file, from its name (`prod`) or from a path to a stack file."""
     path = Path(stack)
