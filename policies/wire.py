@@ -7,6 +7,7 @@ the same protocol over the same stubs, asks only the rules of the resource's typ
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -116,17 +117,15 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
 
     def Remediate(self, request: analyzer_pb2.AnalyzeRequest, context: Any) -> analyzer_pb2.RemediateResponse:  # noqa: N802
         response = analyzer_pb2.RemediateResponse()
-        configuration = self._evaluator.configuration
-        asked = [
-            rule
-            for rule in self._pack.applying_to(plain_type(request.type))
-            if rule.remedy is not None and configuration.level(rule) == "remediate"
-        ]
+        level = self._evaluator.configuration.level
+        asked = [rule for rule in self._pack.applying_to(plain_type(request.type)) if rule.remedy is not None and level(rule) == "remediate"]
+        if not asked:
+            return response
+        broken = {violation.rule for violation in self._evaluator.resource(_resource(request)).violations}
         # The inputs stay as the wire wrote them, so that unknown and secret values pass through unchanged.
-        inputs: dict[str, Any] = MessageToDict(request.properties) if asked else {}
+        inputs: dict[str, Any] = MessageToDict(request.properties)
         for rule in asked:
-            excused = any(entry.covers(rule.name, request.urn) for entry in self._evaluator.exemptions.standing)
-            if rule.remedy is None or excused or not rule.remedy(inputs):
+            if rule.remedy is None or rule.name not in broken or not rule.remedy(inputs):
                 continue
             properties = struct_pb2.Struct()
             properties.update(inputs)
@@ -217,8 +216,6 @@ def serve(pack: Pack, *, today: Callable[[], date] | None = None) -> None:
     server.start()
     sys.stdout.buffer.write(f"{port}\n".encode())
     sys.stdout.buffer.flush()
-    try:
+    with contextlib.suppress(KeyboardInterrupt):
         analyzer.cancelled.wait()
-    except KeyboardInterrupt:
-        pass
     server.stop(grace=1).wait()
