@@ -157,17 +157,17 @@ class _Monitor(mocks.MockMonitor):
         return super().RegisterResourceOutputs(request)
 
 
-def _close_loop() -> None:
-    # Left to the garbage collector at exit, the loop complains of its own closed sockets.
-    try:
-        loop = asyncio.get_event_loop_policy().get_event_loop()
-    except RuntimeError:
-        return
-    if not loop.is_running() and not loop.is_closed():
-        loop.close()
+_loops: list[asyncio.AbstractEventLoop] = []
 
 
-atexit.register(_close_loop)
+def _close_loops() -> None:
+    # Left to the garbage collector at exit, a loop complains of its own closed sockets.
+    for loop in _loops:
+        if not loop.is_running():
+            loop.close()
+
+
+atexit.register(_close_loops)
 
 
 def _record(urn: str, request: resource_pb2.RegisterResourceRequest) -> Record:
@@ -210,6 +210,8 @@ def run(
     mocks.set_mocks(answers, project=project, stack=stack, preview=not known, monitor=monitor)
     # The SDK made its outputs' loop on import; a fresh one breaks whatever was made before.
     loop = asyncio.get_event_loop()
+    if loop not in _loops:
+        _loops.append(loop)
 
     def whole() -> None:
         program()
