@@ -38,8 +38,9 @@ def version_is_supported(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     name, today = stack.cluster.version, date.fromisoformat(cat.as_of)
     try:
         version = cat.kubernetes.version(name)
-    except UnknownKubernetesVersion as unknown:
-        yield Problem(id="version-unknown", path="cluster.version", said=f'Kubernetes "{name}" is not in the catalog', hint=unknown.hint)
+    except UnknownKubernetesVersion:
+        hint = f'use "{cat.kubernetes.default}"; EKS offers {", ".join(cat.kubernetes.offered(today))}'
+        yield Problem(id="version-unknown", path="cluster.version", said=f"EKS has no Kubernetes {name} that the catalog knows", hint=hint)
         return
     default, support = cat.kubernetes.default, version.support(today)
     if support == "ended":
