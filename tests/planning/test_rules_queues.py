@@ -36,8 +36,8 @@ def test_two_queues_of_one_name_are_refused():
 def test_queues_that_hand_out_more_than_the_pool_has_beside_its_spares_show_the_sum():
     assert said("[{name: a, pool: train, cards: 96}, {name: b, pool: train, cards: 64}]", "queue-over-pool") == [
         (
-            'queues[1].cards: the queues of pool "train" hand out a 96 and b 64, 160 cards together; it has (20 nodes - 2 spares) x 8 = 144; '
-            "take 16 cards away, or add 2 nodes to the pool"
+            'queues[1].cards: the queues of pool "train" hand out a 96 and b 64, 160 cards together; it has '
+            "(20 nodes - 2 spares) x 8 = 144; take 16 cards away, or add 2 nodes to the pool"
         )
     ]
 

@@ -67,8 +67,8 @@ def test_other_cards_a_node_than_the_types_are_refused():
 def test_a_split_that_does_not_divide_the_cards_hears_the_node_counts_around():
     assert said(with_nodes(3, "parallelism: {tensor: 8, pipeline: 2}\n")) == [
         (
-            "parallelism: tensor 8 x pipeline 2 x context 1 = 16 does not divide 3 nodes x 8 = 24 cards: data-parallel ranks would be 1.50; "
-            "use 2 nodes or 4 nodes, or another split"
+            "parallelism: tensor 8 x pipeline 2 x context 1 = 16 does not divide 3 nodes x 8 = 24 cards: data-parallel ranks would be "
+            "1.50; use 2 nodes or 4 nodes, or another split"
         )
     ]
 
