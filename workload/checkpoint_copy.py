@@ -1,6 +1,6 @@
 """A checkpoint taken to another path or into S3, or back from there, verified where it arrives.
 
-It hides the place: a folder on disk and a prefix in a bucket answer the same four questions. The manifest goes last, so a copy cut short
+It hides the place: a folder on disk and a prefix in a bucket answer the same questions. The manifest goes last, so a copy cut short
 never looks complete, and a second run carries only what is not there yet.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import json
 import os
 import shutil
 import subprocess
@@ -33,6 +34,10 @@ class Place(Protocol):
 
     def name(self, file: str) -> str: ...
 
+    def sizes(self) -> dict[str, int]:
+        """The files that are there."""
+        ...
+
     def read(self, file: str) -> Iterator[bytes]:
         """Raises FileNotFoundError."""
         ...
@@ -52,6 +57,9 @@ class Folder:
 
     def name(self, file: str) -> str:
         return str(self.path / file)
+
+    def sizes(self) -> dict[str, int]:
+        return {path.name: path.stat().st_size for path in self.path.iterdir()} if self.path.is_dir() else {}
 
     def read(self, file: str) -> Iterator[bytes]:
         with (self.path / file).open("rb") as source:
@@ -99,6 +107,11 @@ class BotoBucket:
     def name(self, file: str) -> str:
         return f"s3://{self.bucket}/{self._key(file)}"
 
+    def sizes(self) -> dict[str, int]:
+        below = self._key("")
+        pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=below)
+        return {entry["Key"][len(below) :]: entry["Size"] for page in pages for entry in page.get("Contents", [])}
+
     def read(self, file: str) -> Iterator[bytes]:
         try:
             body = self._client.get_object(Bucket=self.bucket, Key=self._key(file))["Body"]
@@ -121,13 +134,25 @@ class CommandBucket:
 
     def __init__(self, url: str, command: str, endpoint_url: str | None) -> None:
         self.bucket, self.prefix = split_url(url)
-        self._command = [command, "s3", "cp", "--only-show-errors", *(["--endpoint-url", endpoint_url] if endpoint_url else [])]
+        self._more = ["--endpoint-url", endpoint_url] if endpoint_url else []
+        self._aws = command
+        self._copy = [command, "s3", "cp", "--only-show-errors", *self._more]
 
     def name(self, file: str) -> str:
         return f"s3://{self.bucket}/{self.prefix}/{file}" if self.prefix else f"s3://{self.bucket}/{file}"
 
+    def sizes(self) -> dict[str, int]:
+        below = f"{self.prefix}/" if self.prefix else ""
+        words = ["s3api", "list-objects-v2", "--bucket", self.bucket, "--prefix", below, "--output", "json", *self._more]
+        done = subprocess.run([self._aws, *words], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise CopyFailed(f"{self.name('')}: {done.stderr.strip()}")
+        # An empty listing is printed as nothing at all.
+        found = json.loads(done.stdout or "{}").get("Contents") or []
+        return {entry["Key"][len(below) :]: entry["Size"] for entry in found}
+
     def read(self, file: str) -> Iterator[bytes]:
-        with subprocess.Popen([*self._command, self.name(file), "-"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        with subprocess.Popen([*self._copy, self.name(file), "-"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
             assert running.stdout is not None and running.stderr is not None
             while True:
                 data = running.stdout.read(CHUNK_BYTES)
@@ -143,7 +168,7 @@ class CommandBucket:
     def put(self, file: str, chunks: Iterator[bytes], origin: Path | None) -> None:
         source = "-" if origin is None else str(origin)
         data = b"".join(chunks) if origin is None else None
-        done = subprocess.run([*self._command, source, self.name(file)], input=data, capture_output=True, check=False)
+        done = subprocess.run([*self._copy, source, self.name(file)], input=data, capture_output=True, check=False)
         if done.returncode:
             raise CopyFailed(f"{self.name(file)}: {done.stderr.decode(errors='replace').strip()}")
 
@@ -190,18 +215,21 @@ def copy(source: Place, target: Place) -> tuple[int, int]:
     except FileNotFoundError:
         raise NotACheckpoint(f"{source.name(MANIFEST)} is missing: the checkpoint is not complete") from None
     manifest = checkpoint_folder.parse_manifest(manifest_bytes, source.name(MANIFEST))
+    there = target.sizes()
     carried = kept = 0
     for part in manifest.parts:
-        if fault(target, part) is None:
+        if there.get(part.name) == part.size and fault(target, part) is None:
             kept += 1
             continue
-        wrong = fault(source, part)
-        if wrong:
-            raise CopyFailed(f"not copied: {wrong}")
-        target.put(part.name, source.read(part.name), source.path / part.name if isinstance(source, Folder) else None)
+        try:
+            target.put(part.name, source.read(part.name), source.path / part.name if isinstance(source, Folder) else None)
+        except FileNotFoundError as error:
+            raise CopyFailed(f"not copied: {error.filename or error}: is missing") from None
         wrong = fault(target, part)
         if wrong:
-            raise CopyFailed(f"arrived damaged: {wrong}")
+            # Terabytes are read twice, not three times: the source is looked at again only to say whose fault it is.
+            at_source = fault(source, part)
+            raise CopyFailed(f"not copied: {at_source}" if at_source else f"arrived damaged: {wrong}")
         carried += 1
     target.settle()
     target.put(MANIFEST, iter([manifest_bytes]), None)

@@ -102,7 +102,7 @@ for kind, path in calls:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
     calls = [tuple(line.split(" ", 1)) for line in done.stdout.splitlines()]
     (folder,) = (path.name for path in tmp_path.iterdir())
-    # From the last record on: the folder (its names); folder and root again by rank 0; the manifest's bytes, its name, the folder once more.
+    # From the last record on: the folder (its names); folder and root again by rank 0; the manifest's bytes, name, the folder again.
     assert calls[-7:] == [
         ("replace", f"{folder}/rank-000000.json"),
         ("fsync", folder),
