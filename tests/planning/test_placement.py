@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from components import catalog as catalogs
 from components.catalog import Catalog
+from components.fabrics import efa
 from components.planning import nodes, placement
 from components.planning.placement import NodeGroup, Placement
 from components.spec.pools import PoolSpec
@@ -168,8 +169,6 @@ def test_pods_fit_the_addresses_that_the_layout_leaves(
 
 
 def test_p5_with_efa_only_on_card_0_has_49_pod_addresses(cat: Catalog) -> None:
-    from components.fabrics import efa
-
     p5 = cat.instance("p5.48xlarge")
     assert efa.pod_interfaces(p5) * (p5.network.ipv4_per_interface - 1) == 49
     assert nodes.max_pods(p5, has_efa=True, prefix_delegation=False) - 2 <= 49
