@@ -1,0 +1,156 @@
+"""Metrics, alerts, logs: sized by the stack, reaching people, seeing cards and fabric."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from components.manifests import alerts, exporters, monitoring
+from components.observability import Observability, ObservabilityArgs
+from components.spec.stack import StackSpec
+from tests.components.in_cluster import REGISTRY, namespaces, records, wrong
+from tests.declared import Record, named, of_type, one
+from tests.given import CAT, STACKS, stack, stack_of
+
+
+def declared(given: StackSpec, cluster: str | None = "trainshed-prod", **more: Any) -> list[Record]:
+    def declare(opts: Any) -> None:
+        made = namespaces(given, opts)
+        args = ObservabilityArgs(
+            spec=given,
+            catalog=CAT,
+            namespaces=made.namespaces,
+            registry_prefix=REGISTRY,
+            cluster_name=cluster,
+            tags={"owner": "me"},
+            **more,
+        )
+        Observability("observability", args, opts)
+
+    return [each for each in records(declare) if each.name.startswith("observability")]
+
+
+PROD = declared(stack("prod"))
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_every_object_is_one_that_an_api_server_takes(name: str):
+    if stack(name).on_aws:
+        assert wrong(declared(stack(name))) == {}
+
+
+def values(records_: list[Record]) -> dict[str, Any]:
+    return named(records_, "observability-release-prometheus").inputs["values"]
+
+
+def test_metrics_are_kept_as_long_as_the_stack_file_says_on_a_disk_that_holds_them():
+    spec = values(PROD)["prometheus"]["prometheusSpec"]
+    assert spec["retention"] == "30d"
+    # 1,469 nodes x 1,500 series x 2,880 samples a day x 30 days x 1.7 bytes x 4/3 = 402 GiB
+    assert spec["storageSpec"]["volumeClaimTemplate"]["spec"]["resources"]["requests"]["storage"] == "410Gi"
+    assert spec["retentionSize"] == "348GiB"
+
+
+def test_metrics_of_a_small_stack_take_a_small_disk():
+    assert monitoring.disk_gib(stack("dev")) == 20
+
+
+def test_the_metrics_volume_is_encrypted_and_waits_for_its_pod():
+    found = one(PROD, "StorageClass").inputs
+    assert found["parameters"] == {"type": "gp3", "encrypted": "true"}
+    assert found["volumeBindingMode"] == "WaitForFirstConsumer"
+
+
+def test_the_stack_runs_beside_the_system_and_never_on_nodes_with_cards():
+    found = values(PROD)
+    selector = {"trainshed.io/purpose": "system"}
+    assert found["prometheus"]["prometheusSpec"]["nodeSelector"] == selector
+    assert found["alertmanager"]["alertmanagerSpec"]["nodeSelector"] == selector
+    assert found["prometheusOperator"]["nodeSelector"] == selector
+    assert found["kube-state-metrics"]["nodeSelector"] == selector
+
+
+def test_the_node_exporter_runs_everywhere_from_the_accounts_registry():
+    assert values(PROD)["prometheus-node-exporter"] == {"tolerations": [{"operator": "Exists"}], "image": {"registry": f"{REGISTRY}/quay"}}
+
+
+def test_an_isolated_stack_takes_every_image_from_the_mirror():
+    given = stack("prod")
+    assert given.network is not None
+    closed = given.model_copy(update={"network": given.network.model_copy(update={"egress": "isolated"})})
+    found = values(declared(closed))
+    assert found["prometheus"]["prometheusSpec"]["image"] == {"registry": f"{REGISTRY}/quay"}
+    assert found["kube-state-metrics"]["image"] == {"registry": f"{REGISTRY}/kubernetes"}
+    assert found["prometheusOperator"]["admissionWebhooks"]["patch"]["image"] == {"registry": f"{REGISTRY}/github"}
+
+
+def test_an_alert_reaches_a_mailbox_through_an_encrypted_topic():
+    assert one(PROD, "Topic").inputs["kmsMasterKeyId"] == "alias/aws/sns"
+    mail = one(PROD, "TopicSubscription").inputs
+    assert (mail["protocol"], mail["endpoint"]) == ("email", "oncall@example.com")
+    receiver = values(PROD)["alertmanager"]["config"]["receivers"][0]
+    assert receiver["name"] == "people"
+    assert receiver["sns_configs"][0]["sigv4"] == {"region": "us-west-2"}
+
+
+def test_only_alertmanagers_own_account_may_publish():
+    found = one(PROD, "PodIdentityAssociation").inputs
+    assert (found["namespace"], found["serviceAccount"]) == ("monitoring", "kube-prometheus-stack-alertmanager")
+
+
+def test_logs_are_kept_for_the_next_period_that_cloudwatch_knows():
+    assert one(PROD, "LogGroup").inputs["retentionInDays"] == 90
+
+
+def test_every_resource_of_aws_carries_the_tags():
+    for each in PROD:
+        if each.type.startswith("aws:") and "tags" in each.inputs:
+            assert each.inputs["tags"]["owner"] == "me", each.name
+    assert len([each for each in PROD if each.inputs.get("tags")]) == 4
+
+
+def test_machines_of_ones_own_need_nothing_of_aws():
+    found = declared(stack("onprem"), cluster=None)
+    assert [each for each in found if each.type.startswith("aws:")] == []
+    assert (
+        values(found)["prometheus"]["prometheusSpec"]["storageSpec"]["volumeClaimTemplate"]["spec"]["storageClassName"] == "shared-lustre"
+    )
+
+
+def test_card_metrics_have_memory_for_eight_cards_and_the_counters_that_are_off_by_default():
+    pod = named(PROD, "observability-telemetry-nvidia").inputs["spec"]["template"]["spec"]
+    assert pod["containers"][0]["resources"]["limits"] == {"memory": "1Gi"}
+    assert pod["nodeSelector"] == {"trainshed.io/accelerator": "nvidia"}
+    counted = named(PROD, "observability-counters-nvidia").inputs["data"]["counters.csv"]
+    for name in ("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", "DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL", "DCGM_FI_DEV_XID_ERRORS"):
+        assert f"\n{name}, " in f"\n{counted}"
+
+
+def test_every_card_metric_that_an_alert_reads_is_exported():
+    from components.accelerators.nvidia import NVIDIA
+
+    exported = {name for name, _, _ in exporters.DCGM_COUNTERS}
+    telemetry = NVIDIA.telemetry
+    assert telemetry is not None
+    assert {telemetry.fault_metric, *telemetry.memory_error_metrics, *telemetry.link_error_metrics} <= exported
+
+
+def test_one_exporter_reads_the_cards_of_a_node():
+    assert len([each for each in of_type(PROD, "DaemonSet") if "dcgm" in each.inputs["metadata"]["name"]]) == 1
+    assert CAT.charts.image("dcgm-exporter").tag == "4.5.3-4.8.2-distroless"
+
+
+def test_alerts_come_after_the_release_that_defines_them():
+    release = named(PROD, "observability-release-prometheus")
+    for each in [*of_type(PROD, "PrometheusRule"), *of_type(PROD, "PodMonitor")]:
+        assert release.urn in each.depends_on
+
+
+def test_a_stack_without_cards_watches_no_cards():
+    pools = "[{name: prep, purpose: preprocessing, instance_types: [m7i.8xlarge, m7a.8xlarge, m6i.8xlarge], nodes: {min: 0, max: 20}}]"
+    found = declared(stack_of(pools=pools))
+    assert of_type(found, "DaemonSet") == []
+    names = [rule["alert"] for group in one(found, "PrometheusRule").inputs["spec"]["groups"] for rule in group["rules"]]
+    assert alerts.alerts([])[0].name in names
+    assert "CardFault" not in names
