@@ -38,6 +38,8 @@ def node_group(
     low, expected, high = _sizes(group)
     if high == 0:
         return
+    if low == 0 and _stands_in(group, template, by_urn):
+        expected = 0.0
     kind = str(group.inputs.get("capacityType") or "ON_DEMAND")
     types = _types(group, template)
     machines = [cat.instances[each] for each in types if each in cat.instances]
@@ -48,6 +50,14 @@ def node_group(
     else:
         yield from _machines(group, label, machines, kind, _reserved(template), (low, expected, high), cat, region)
     yield from _volumes(group, template, (low, expected, high), cat, region)
+
+
+def _stands_in(group: Declared, template: Declared | None, by_urn: Mapping[str, Declared]) -> bool:
+    """Whether the group only runs when the spot group of the same template finds no machines."""
+    if template is None or group.inputs.get("capacityType") == "SPOT":
+        return False
+    others = (each for each in by_urn.values() if each.type == group.type and template.urn in each.depends_on)
+    return any(each.inputs.get("capacityType") == "SPOT" for each in others)
 
 
 def _reserved(template: Declared | None) -> bool:
