@@ -31,7 +31,8 @@ class LustreArgs:
     """`subnet_id` lies in `spec.zone`; `clients` are the groups of the machines that mount it.
 
     `buckets` has the names of the buckets that links name, `dataset_gib` the dataset's size for a spec without capacity. `protect` applies
-    unless the spec says its own; `alarm_actions` are topics; `after` is what links wait for, such as bucket policies.
+    unless the spec says its own. `alarm_actions` are topics, `label` is the first word of the alarms' names; `after` is what links wait
+    for, such as bucket policies.
     """
 
     spec: LustreSpec
@@ -44,6 +45,7 @@ class LustreArgs:
     buckets: Mapping[str, pulumi.Input[str]] = field(default_factory=dict[str, "pulumi.Input[str]"])
     dataset_gib: int | None = None
     logs_days: int = 30
+    label: str = "trainshed"
     protect: bool = False
     alarm_actions: Sequence[pulumi.Input[str]] = ()
     after: Sequence[pulumi.Resource] = ()
@@ -75,6 +77,7 @@ class Lustre(pulumi.ComponentResource):
         links = self._links(system)
         lustre_alarms.declare(
             name,
+            label=args.label,
             file_system_id=system.id,
             capacity_gib=self.plan.capacity_gib,
             total_mbps=self.plan.total_mbps,

@@ -19,6 +19,7 @@ _GIB = 1024**3
 def declare(
     name: str,
     *,
+    label: str,
     file_system_id: pulumi.Input[str],
     capacity_gib: int | None,
     total_mbps: float,
@@ -26,7 +27,7 @@ def declare(
     tags: Mapping[str, str],
     children: pulumi.ResourceOptions,
 ) -> list[aws.cloudwatch.MetricAlarm]:
-    """The alarms; a file system without a capacity of its own has none on space."""
+    """The alarms, whose names begin with `label`; a file system without a capacity of its own has none on space."""
     system = {"FileSystemId": file_system_id}
 
     def alarm_tags(role: str) -> dict[str, str]:
@@ -35,6 +36,7 @@ def declare(
     alarms = [
         aws.cloudwatch.MetricAlarm(
             f"{name}-inodes",
+            name=f"{label}-{name}-inodes",
             alarm_description=f"More than {_METADATA_PERCENT} % of the metadata target is in use: without inodes no file can be made",
             namespace="AWS/FSx",
             metric_name="StorageCapacityUtilization",
@@ -52,6 +54,7 @@ def declare(
         ),
         aws.cloudwatch.MetricAlarm(
             f"{name}-throughput",
+            name=f"{label}-{name}-throughput",
             alarm_description=f"More than {_THROUGHPUT_PERCENT} % of the {total_mbps:,.0f} MB/s bought are in use: cards may wait for data",
             metric_queries=[
                 {
@@ -82,6 +85,7 @@ def declare(
         alarms.append(
             aws.cloudwatch.MetricAlarm(
                 f"{name}-space",
+                name=f"{label}-{name}-space",
                 alarm_description=f"Less than {_FREE_SPACE_PERCENT} % of the {capacity_gib:,} GiB are free: checkpoints will soon fail",
                 namespace="AWS/FSx",
                 metric_name="FreeDataStorageCapacity",

@@ -23,7 +23,8 @@ _IA_MINIMUM_DAYS = 30  # STANDARD_IA takes nothing younger, and charges thirty d
 class ObjectStoreArgs:
     """`protect` guards buckets and keys from deletion, `force_destroy` lets a bucket go with what it holds.
 
-    `alarm_actions` are topics in `region`; `copy_alarm_actions` topics in the copy's region, as alarms only reach those beside them.
+    `label` is the first word of the alarms' names. `alarm_actions` are topics in `region`; `copy_alarm_actions` topics in the copy's
+    region, as alarms only reach those beside them.
     """
 
     spec: StorageSpec
@@ -31,6 +32,7 @@ class ObjectStoreArgs:
     account_id: pulumi.Input[str]
     protect: bool = False
     force_destroy: bool = False
+    label: str = "trainshed"
     alarm_actions: Sequence[pulumi.Input[str]] = ()
     copy_alarm_actions: Sequence[pulumi.Input[str]] = ()
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -74,7 +76,7 @@ class ObjectStore(pulumi.ComponentResource):
                 region=spec.checkpoints.replicate_to,
                 lifecycle=checkpoint_lifecycle(spec.checkpoints, copied=True),
                 alarms=object_store_copy.Alarms(
-                    lag_minutes=spec.checkpoints.lag_minutes, home=args.alarm_actions, away=args.copy_alarm_actions
+                    label=args.label, lag_minutes=spec.checkpoints.lag_minutes, home=args.alarm_actions, away=args.copy_alarm_actions
                 ),
             )
 

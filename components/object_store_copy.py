@@ -20,8 +20,9 @@ RULE = "checkpoints"
 
 @dataclass(frozen=True, kw_only=True)
 class Alarms:
-    """Topics in the original's region and, since an alarm only reaches its own region's topics, in the copy's."""
+    """`label` begins the alarms' names. An alarm only reaches topics of its own region: `home` are the original's, `away` the copy's."""
 
+    label: str
     lag_minutes: int
     home: Sequence[pulumi.Input[str]] = ()
     away: Sequence[pulumi.Input[str]] = ()
@@ -137,6 +138,7 @@ def _alarms(
     dimensions = {"SourceBucket": source.bucket.bucket, "DestinationBucket": copy.bucket.bucket, "RuleId": RULE}
     aws.cloudwatch.MetricAlarm(
         f"{name}-copy-lag",
+        name=f"{alarms.label}-{name}-copy-lag",
         region=region,
         alarm_description=f"The copy of the checkpoints lies more than {alarms.lag_minutes} minutes behind",
         namespace="AWS/S3",
@@ -155,6 +157,7 @@ def _alarms(
     )
     aws.cloudwatch.MetricAlarm(
         f"{name}-copy-failed",
+        name=f"{alarms.label}-{name}-copy-failed",
         alarm_description="Objects of the checkpoint bucket could not be copied to the second region",
         namespace="AWS/S3",
         metric_name="OperationsFailedReplication",
