@@ -39,9 +39,7 @@ KUBELET = Port(name="kubelet", first=10250, why="logs, exec and resource metrics
 METRICS = (
     KUBELET,
     Port(name="node-metrics", first=9100, why="node exporter"),
-    Port(name="card-metrics", first=9400, why="DCGM exporter"),
-    Port(name="neuron-metrics", first=8000, why="Neuron monitor"),
-    Port(name="job-metrics", first=9464, why="metrics that training jobs offer"),
+    Port(name="exporters", first=9400, last=9403, why="metrics of cards (9400), jobs (9402) and EFA (9403)"),
 )
 HTTPS = Port(name="https", first=443, why="HTTPS")
 

@@ -122,8 +122,8 @@ def test_more_ranges_than_eks_takes() -> None:
 def test_a_private_api_says_where_the_engine_must_run() -> None:
     assert said(rules.endpoint_is_closed, stack({"endpoint": {}})) == [
         (
-            "cluster.endpoint: note: the Kubernetes API answers inside the VPC only; run `pulumi up` where it is reached, and name networks "
-            "beyond the VPC (VPN, peering) in cluster.endpoint.private_cidrs; elsewhere it waits at the first Kubernetes object"
+            "cluster.endpoint: note: the Kubernetes API answers inside the VPC only; run `pulumi up` where it is reached, and "
+            "name networks beyond the VPC (VPN, peering) in cluster.endpoint.private_cidrs; elsewhere it waits at the first Kubernetes object"
         )
     ]
 
@@ -226,8 +226,8 @@ def test_more_tags_than_a_resource_takes() -> None:
             "standard",
             [
                 (
-                    'cluster.control_plane_tier: warning: up to 301 nodes on a control plane of "standard", which is planned for up to 300; '
-                    "use control_plane_tier: tier-xl"
+                    'cluster.control_plane_tier: warning: up to 301 nodes on a control plane of "standard", '
+                    "which is planned for up to 300; use control_plane_tier: tier-xl"
                 )
             ],
         ),

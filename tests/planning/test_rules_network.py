@@ -152,8 +152,8 @@ def test_more_ranges_than_a_new_account_allows() -> None:
     value = stack({"compute_cidrs": tuple(f"100.{number}.0.0/16" for number in range(64, 69))})
     assert said(rules.ranges_are_legal, value) == [
         (
-            "network.compute_cidrs: warning: 6 ranges in one VPC (the management range and 5 for compute), and a new account has room for 5; "
-            "ask for more through Service Quotas L-83CA0A9D, or use fewer, larger ranges"
+            "network.compute_cidrs: warning: 6 ranges in one VPC (the management range and 5 for compute), and a new account has room "
+            "for 5; ask for more through Service Quotas L-83CA0A9D, or use fewer, larger ranges"
         )
     ]
 
@@ -231,7 +231,8 @@ def test_zones_on_whole_ranges_are_told_how_to_stay_in_place() -> None:
     assert said(rules.compute_ranges_have_room, value) == [
         (
             "network.compute_subnets: note: usw2-az3 takes a whole range, so which zone has which depends on all of them; "
-            "once deployed, write network.compute_subnets: {usw2-az2: 100.65.32.0/19, usw2-az3: 100.64.0.0/16} and none of them will ever move"
+            "once deployed, write network.compute_subnets: {usw2-az2: 100.65.32.0/19, usw2-az3: 100.64.0.0/16} "
+            "and none of them will ever move"
         )
     ]
 
