@@ -181,6 +181,17 @@ def hooks_led_here(api: Api, tool: str, hooks: Hooks) -> bool:
     return complete
 
 
+def conversions_led_here(api: Api, tool: str, hooks: Hooks) -> None:
+    """Lead the version conversion of a chart's kinds to the local process."""
+    for crd in api.all("apiextensions.k8s.io/v1", "CustomResourceDefinition"):
+        client = ((crd["spec"].get("conversion") or {}).get("webhook") or {}).get("clientConfig") or {}
+        service = client.get("service")
+        if service and tool in service["name"]:
+            led = hooks.client_config(service.get("path") or "/convert")
+            # A merge patch adds to what is there: the service is taken out by name, as a webhook has one or the other.
+            api.patch(crd, {"spec": {"conversion": {"webhook": {"clientConfig": {**led, "service": None}}}}})
+
+
 def _of(tool: str, webhook: Mapping[str, Any]) -> bool:
     service = webhook["clientConfig"].get("service")
     return bool(service) and tool in service["name"]

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import yaml
+
 from trainshed.control_plane import tools
 from trainshed.control_plane.api import Api, Object
 from trainshed.control_plane.plane import ControlPlane, program
@@ -72,11 +74,16 @@ def create(api: Api, shapes: Sequence[NodeShape]) -> None:
         api.each(api.create, nodes(shape))
 
 
-def start_kwok(plane: ControlPlane) -> None:
-    """Keep fake nodes ready and their pods running."""
-    stages = plane.folder / "stages.yaml"
+def start_kwok(plane: ControlPlane, *, held_back: Sequence[str] = ()) -> None:
+    """Keep fake nodes ready and their pods running, but for pods whose `app.kubernetes.io/name` is `held_back`."""
     folder: Path = tools.asset("kwok", "kustomize/stage")
-    stages.write_text("\n---\n".join((folder / stage).read_text() for stage in _STAGES))
+    loaded = [yaml.safe_load((folder / stage).read_text()) for stage in _STAGES]
+    for stage in loaded:
+        if stage["metadata"]["name"] == "pod-ready" and held_back:
+            own_name = '.metadata.labels["app.kubernetes.io/name"]'
+            stage["spec"]["selector"]["matchExpressions"].append({"key": own_name, "operator": "NotIn", "values": list(held_back)})
+    stages = plane.folder / "stages.yaml"
+    stages.write_text(yaml.safe_dump_all(loaded))
     port = plane.processes.ports.take()
     plane.processes.start(
         "kwok",

@@ -8,6 +8,7 @@ What a test wants broken stands in `behaviour.json` in the folder that TRAINSHED
     {"slow": [{"call": "create", "urn": "NodeGroup", "seconds": 3}]}
     {"drift": {"::net-vpc$": {"enableDnsSupport": false}}}  what a refresh finds changed
     {"gone": ["::net-subnet"]}                              what a refresh no longer finds
+    {"attributes": {"aws:eks/cluster:Cluster": {...}}}      what a type answers instead of its usual attributes
 """
 
 import fcntl
@@ -194,7 +195,7 @@ class EchoProvider(provider_pb2_grpc.ResourceProviderServicer):
     def _attributes(self, kind, identity, inputs, urn):
         if self.package == "kubernetes":
             return {"status": {}} if "status" not in inputs else {}
-        known = attributes(kind, identity, bare(inputs))
+        known = {**attributes(kind, identity, bare(inputs)), **self.behaviour.rules.get("attributes", {}).get(kind, {})}
         if "name" not in inputs and not kind.endswith(("Vpc", "Subnet")):
             known["name"] = f"{urn.rsplit('::', 1)[-1]}-{identity[-7:]}"
         return known

@@ -37,7 +37,7 @@ def test_a_stack_file_goes_through_its_whole_life(engine: Callable[..., Engine],
     assert refreshed.changed() == {}
 
     if any(resource.get("protect") for resource in state):
-        refused = project.destroy()
+        refused = project.run("destroy", "--yes", "--stack", stack)
         assert refused.code != 0
         assert project.calls("delete") == [], "a protected stack lost resources before the engine refused"
         project.run("state", "unprotect", "--all", "--yes", "--stack", stack).must()

@@ -42,7 +42,7 @@ def test_a_failed_create_is_made_good_by_the_next_up(engine: Callable[..., Engin
 def test_an_interrupted_up_is_taken_up_again(engine: Callable[..., Engine]) -> None:
     project = engine("dev")
     project.behave(slow=[{"call": "create", "urn": ".", "seconds": 0.2}])
-    stopped = project.up(interrupt=lambda: len(project.calls("create")) >= 25)
+    stopped = project.up(meanwhile=lambda: len(project.calls("create")) >= 25)
     assert stopped.code != 0
     earlier = [call["urn"] for call in project.calls("create")]
     recorded = {resource["urn"] for resource in project.state()}

@@ -165,9 +165,9 @@ class Engine:
         return [str(pulumi), "--non-interactive", "--color", "never", "-C", str(self.folder), *words]
 
     def run(
-        self, *words: str, log: bool = False, environment: Mapping[str, str] | None = None, interrupt: Callable[[], bool] | None = None
+        self, *words: str, log: bool = False, environment: Mapping[str, str] | None = None, meanwhile: Callable[[], bool] | None = None
     ) -> Run:
-        """Run one command to its end; `interrupt` is asked again and again, and once it is true the engine gets Ctrl-C."""
+        """Run one command to its end; `meanwhile` is called again and again, and once it is true the engine gets Ctrl-C."""
         event_log = self.echo / "events.jsonl"
         event_log.unlink(missing_ok=True)
         (self.echo / "calls.jsonl").unlink(missing_ok=True)
@@ -183,8 +183,8 @@ class Engine:
             start_new_session=True,
         )
         try:
-            if interrupt is not None:
-                while process.poll() is None and not interrupt():
+            if meanwhile is not None:
+                while process.poll() is None and not meanwhile():
                     time.sleep(0.05)
                 if process.poll() is None:
                     process.send_signal(signal.SIGINT)

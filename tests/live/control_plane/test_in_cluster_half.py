@@ -1,0 +1,85 @@
+"""The in-cluster half of the stack files, applied by the real Pulumi Kubernetes provider to a real API server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.live.support.engine import CHECKOUT
+from tests.live.support.on_a_plane import engine_on, operator_crds
+from tests.live.support.releases import Understudies
+from trainshed.control_plane import nodes
+from trainshed.control_plane.api import wait_for
+from trainshed.control_plane.plane import ControlPlane
+from trainshed.sandbox_stage import stage_of
+
+pytestmark = [pytest.mark.engine, pytest.mark.control_plane, pytest.mark.xdist_group("control_plane")]
+STACKS = sorted(path.name.split(".")[1] for path in (CHECKOUT / "stacks").glob("Pulumi.*.yaml"))
+KUEUE = "kueue.x-k8s.io/v1beta2"
+
+
+@pytest.mark.proves(
+    broken="nothing: each stack's in-cluster half, with the real Kueue and JobSet charts as Helm releases",
+    promised="server-side apply takes every object, a second up changes nothing, destroy leaves no object, webhook or stuck namespace",
+)
+@pytest.mark.parametrize("stack", STACKS)
+def test_the_real_provider_applies_and_removes_a_stacks_objects(need: Callable[[str], Path], tmp_path: Path, stack: str) -> None:
+    need("pulumi-resource-kubernetes")
+    with ControlPlane.started() as plane:
+        for crd in operator_crds():
+            plane.api.apply(crd)
+        nodes.start_kwok(plane, held_back=("kueue", "jobset"))
+        nodes.create(plane.api, [shape for shape in stage_of(stack, nodes=2).shapes if shape.name == "system"])
+        engine = engine_on(plane, tmp_path / "engine", stack)
+        understudies = Understudies(plane=plane)
+
+        first = engine.up(meanwhile=understudies.step).must()
+        assert understudies.ready == {"jobset", "kueue"}
+        declared = [step for step in first.steps if step.type.startswith("kubernetes:") and step.op == "create"]
+        assert declared
+        for step in declared:
+            if "helm.sh" in step.type:
+                continue
+            made = next(done.metadata["new"]["outputs"] for done in first.done if done.urn == step.urn)
+            meta = made["metadata"]
+            assert plane.api.exists(made["apiVersion"], made["kind"], meta["name"], meta.get("namespace")), step.urn
+
+        assert engine.up("--expect-no-changes", meanwhile=understudies.step).must().changed() == {}
+        assert engine.refresh("--expect-no-changes", meanwhile=understudies.step).must().changed() == {}
+
+        engine.run("state", "unprotect", "--all", "--yes", "--stack", stack).must()
+        engine.destroy(meanwhile=understudies.step).must()
+        assert engine.state() == []
+        namespaces = {name["metadata"]["name"] for name in plane.api.all("v1", "Namespace")}
+        assert namespaces == {"default", "kube-node-lease", "kube-public", "kube-system"}
+        for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
+            assert plane.api.all("admissionregistration.k8s.io/v1", kind) == []
+
+
+@pytest.mark.proves(broken="a manifest has a field that the API does not know", promised="the provider fails, naming the field")
+def test_an_unknown_field_is_refused_by_the_server(need: Callable[[str], Path], tmp_path: Path) -> None:
+    need("pulumi-resource-kubernetes")
+    from tests.live.support.engine import Engine
+
+    source = f"""
+import pulumi, pulumi_kubernetes as k8s
+p = k8s.Provider("p", kubeconfig=open({str(tmp_path / "kubeconfig")!r}).read())
+k8s.apiextensions.CustomResource("ns", api_version="v1", kind="Namespace", metadata={{"name": "jobs"}}, others={{"spec": {{"finalizer": []}}}},
+    opts=pulumi.ResourceOptions(provider=p))
+"""
+    with ControlPlane.started(controllers=()) as plane:
+        (tmp_path / "kubeconfig").write_text(plane.kubeconfig.read_text())
+        run = Engine.of_program(tmp_path / "engine", source, real_kubernetes=True).up()
+        assert run.code != 0
+        assert "finalizer" in run.output
+        assert not plane.api.exists("v1", "Namespace", "jobs")
+
+
+def test_namespaces_end_once_their_objects_are_gone(tmp_path: Path) -> None:
+    with ControlPlane.started(controllers=("kube-controller-manager",)) as plane:
+        plane.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "jobs"}})
+        plane.api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one", "namespace": "jobs"}, "data": {}})
+        plane.api.delete("v1", "Namespace", "jobs")
+        wait_for(lambda: not plane.api.exists("v1", "Namespace", "jobs"), what="the namespace gone", seconds=60)
