@@ -38,7 +38,7 @@ CONSTANTS: tuple[Constant, ...] = (
         unit="of peak",
         source="large fp16 products on V100: 85-95 of 125 TFLOP/s in cuBLAS reports",
     ),
-    Constant(name="matrix_ampere", value=0.803, low=0.70, high=0.95, unit="of peak", source=_FITTED, fitted=True, expected=0.85),
+    Constant(name="matrix_ampere", value=0.819, low=0.70, high=0.95, unit="of peak", source=_FITTED, fitted=True, expected=0.85),
     Constant(name="matrix_hopper", value=0.712, low=0.60, high=0.85, unit="of peak", source=_FITTED, fitted=True, expected=0.72),
     Constant(name="matrix_hopper_fp8", value=0.639, low=0.45, high=0.75, unit="of fp8 peak", source=_FITTED, fitted=True, expected=0.62),
     Constant(
@@ -86,7 +86,7 @@ CONSTANTS: tuple[Constant, ...] = (
         fitted=True,
         expected=0.58,
     ),
-    Constant(name="memory_bandwidth", value=0.73, low=0.60, high=0.92, unit="of peak", source=_FITTED, fitted=True, expected=0.75),
+    Constant(name="memory_bandwidth", value=0.74, low=0.60, high=0.92, unit="of peak", source=_FITTED, fitted=True, expected=0.75),
     Constant(
         name="roofline_overlap",
         value=0.50,
@@ -169,6 +169,16 @@ CONSTANTS: tuple[Constant, ...] = (
         source=_FITTED,
         fitted=True,
         expected=0.15,
+    ),
+    Constant(
+        name="tensor_overlap_fp8",
+        value=0.45,
+        low=0.0,
+        high=0.8,
+        unit="of tensor-parallel traffic hidden by the stacks that multiply in 8 bits",
+        source=_FITTED,
+        fitted=True,
+        expected=0.45,
     ),
     Constant(
         name="data_overlap",
@@ -259,6 +269,7 @@ class Tuning:
     link_latency: float
     network_latency: float
     tensor_overlap: float
+    tensor_overlap_fp8: float
     data_overlap: float
     shard_overlap: float
     pipeline_overlap: float

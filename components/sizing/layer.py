@@ -13,7 +13,7 @@ from components.sizing.links import path
 
 _HEAD_DIM_COST = 32.0  # exponentials of a score cost as much as this much width of head
 _REFERENCE_HEAD = 128.0
-_BACKWARD_ATTENTION = 2.5  # fused backward forms the scores again: five products to the forward's two
+_BACKWARD_ATTENTION = 3.0  # fused backward forms the scores again: five products to the forward's two, at five sixths of its rate
 _BACKWARD_ELEMENTWISE = 1.7
 _SCORE_BYTES = 13.0  # written and read per score when attention is not fused: product, softmax, dropout and its mask
 
@@ -168,6 +168,8 @@ def layer_time(job: Job, layout: Layout, tuning: Tuning, rate: Rates, *, sparse:
     reductions = 1.0 if sparse and not (shape.experts and shape.experts.shared) else 2.0
     group = path(job.machine, tuning, 1, tensor)
     hidden_share = tuning.tensor_overlap if layout.fused_attention else 0.0
+    if job.precision == "fp8":
+        hidden_share = max(hidden_share, tuning.tensor_overlap_fp8)
     one_way = reductions * group.reduce(tokens * shape.hidden * 2.0) * (1 - hidden_share)
     return LayerTime(
         forward=forward,

@@ -48,7 +48,8 @@ class Machine:
 
     @property
     def domain(self) -> int:
-        return max(self.cards, self.card.domain)
+        # Eight-card boards end with the node; a rack (NVL72) or a torus goes on, and a bridge joins two.
+        return self.cards if self.card.domain == self.card.cards_per_node else self.card.domain
 
     @property
     def network_bytes_per_card(self) -> float:
@@ -156,7 +157,7 @@ def of_instance(instance: InstanceType, network_gbps: float | None = None) -> Ma
         link_gb_per_s=link,
         network_gbps=instance.network.gbps / found.count,
         cards_per_node=found.count,
-        domain=base.domain if base and base.domain > found.count else found.count,
+        domain=base.domain if base and base.domain > base.cards_per_node else found.count,
         source=instance.source,
     )
     return Machine(name=instance.name, card=card, cards=found.count, network_gbps=network_gbps or instance.network.gbps, instance=instance)

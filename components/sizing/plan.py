@@ -166,7 +166,7 @@ def _planned(request: Request, cat: Catalog, nodes: int) -> tuple[Plan | None, l
     trainable = lora_total_of(request) if request.lora_rank else request.shape.total
     saved = good.checkpoint(request.shape.total, trainable, used, best.layout.cards, step, steps)
     share = good.goodput(used, saved)
-    band = uncertainty.of_step(best.job, spec.parallelism)
+    band = uncertainty.of_step(best.job, best.layout, spec.parallelism)
     wide = uncertainty.of_days(band)
     expected = steps * step / share.fraction / _DAY
     days = Amount(low=expected * wide.low, expected=expected, high=expected * wide.high)

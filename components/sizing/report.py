@@ -24,11 +24,11 @@ h1{font-size:1.5rem;margin-bottom:.2rem}h2{font-size:1.1rem;margin-top:2rem;bord
 table{border-collapse:collapse;width:100%;margin:.6rem 0}
 th,td{text-align:left;padding:.25rem .6rem .25rem 0}th,td{border-bottom:1px solid var(--line);vertical-align:top}
 th{color:var(--soft);font-weight:600}.scroll{overflow-x:auto}.warn{color:var(--warn)}.soft{color:var(--soft)}
-
 svg{width:100%;height:auto}svg text{font:12px system-ui,sans-serif;fill:var(--ink)}
 .grid{stroke:var(--line)}.curve{fill:none;stroke:var(--mark);stroke-width:2}
 .band{stroke:var(--mark);stroke-width:7;stroke-opacity:.25}
-.point{fill:var(--mark)}.limit{stroke:var(--ink);stroke-width:2;stroke-dasharray:4 3}pre{overflow-x:auto;background:rgba(127,127,127,.12);padding:.8rem}
+.point{fill:var(--mark)}.limit{stroke:var(--ink);stroke-width:2;stroke-dasharray:4 3}
+pre{overflow-x:auto;background:rgba(127,127,127,.12);padding:.8rem}
 """
 
 

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from components.sizing.layout import Job
+from components.sizing.layout import Job, Layout
 from components.sizing.machines import Machine
 from components.spec.sizing import ParallelismSpec
 
 # Half-widths in the logarithm of the step time; bench/planner.py prints how many held-out rows each covers.
-DENSE = 0.19
+DENSE = 0.20
+SHARDED = 0.28  # frameworks that shard weights differ more in their kernels
 EXPERTS = 0.40
 NO_ROWS = 0.30  # generations without a large published run among the fitted rows
-LONG_SEQUENCE = 0.30  # attention kernels differ more between frameworks than products do
+LONG_SEQUENCE = 0.42  # attention kernels differ more between frameworks than products do
 DAYS_MORE = 0.14  # the campaign: evaluations, rewinds and waiting differ from run to run
 _FITTED_GENERATIONS = ("ampere", "hopper", "blackwell")
 _LONG = 16384
@@ -30,9 +31,11 @@ class Band:
     why: str
 
 
-def of_step(job: Job, asked: ParallelismSpec | None = None) -> Band:
+def of_step(job: Job, layout: Layout, asked: ParallelismSpec | None = None) -> Band:
     """The band of a step time; `asked` tells whether the split is fixed, as a chosen one may meet obstacles."""
     width, why = DENSE, "spread of held-out dense runs"
+    if layout.sharding in ("zero2", "zero3"):
+        width, why = SHARDED, "spread of held-out runs with sharded weights"
     if job.machine.card.generation not in _FITTED_GENERATIONS:
         width, why = NO_ROWS, "no published run of this card was fitted"
     if job.shape.sequence >= _LONG and width < LONG_SEQUENCE:

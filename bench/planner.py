@@ -1,0 +1,144 @@
+"""How well the planner predicts published runs: every family of rows is predicted by constants fitted on all the others.
+
+Hides nothing: each row is printed with what was published, what the planner says, and what two naive rules say. Run with the project's
+Python: `python bench/planner.py [--rows] [--fit]`; `--fit` prints the constants fitted on all rows, those that the catalog of constants holds.
+"""
+
+from __future__ import annotations
+
+import math
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from components import catalog
+from components.sizing import calibration, request, uncertainty
+from components.sizing.calibration import Row
+from components.sizing.constants import DEFAULT, FITTED
+from components.sizing.plan import plan
+
+Errors = dict[str, float]
+
+
+def held_out(rows: Sequence[Row]) -> dict[str, float]:
+    """Seconds by row, each family by constants that never saw it."""
+    predicted: dict[str, float] = {}
+    for family in dict.fromkeys(row.family.name for row in rows):
+        tuning = calibration.fit(row for row in rows if row.family.name != family)
+        predicted |= {row.id: row.predict(tuning).total for row in rows if row.family.name == family}
+    return predicted
+
+
+def six_n_d(row: Row, utilization: float) -> float:
+    """Seconds by 6 N tokens at a share of the 16-bit peak."""
+    return 6 * row.shape.multiplied * row.tokens / (utilization * row.machine.card.tflops * 1e12 * row.cards)
+
+
+def constant_mfu(rows: Sequence[Row]) -> dict[str, float]:
+    """Seconds by the median MFU of all other families, attention and recomputation-free model FLOPs counted."""
+    predicted: dict[str, float] = {}
+    for family in dict.fromkeys(row.family.name for row in rows):
+        others = [_mfu(row) for row in rows if row.family.name != family]
+        share = statistics.median(others)
+        predicted |= {row.id: row.seconds * _mfu(row) / share for row in rows if row.family.name == family}
+    return predicted
+
+
+def _mfu(row: Row) -> float:
+    return row.shape.flops_per_token * row.tokens / (row.seconds * row.machine.card.tflops * 1e12 * row.cards)
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    ordered = sorted(values)
+    at = share * (len(ordered) - 1)
+    low = math.floor(at)
+    return ordered[low] + (ordered[min(low + 1, len(ordered) - 1)] - ordered[low]) * (at - low)
+
+
+def summary(name: str, rows: Sequence[Row], predicted: Callable[[Row], float]) -> str:
+    errors = [abs(predicted(row) / row.seconds - 1) for row in rows]
+    return f"{name:34} {len(rows):4} {statistics.median(errors):8.1%} {quantile(errors, 0.9):8.1%} {max(errors):8.1%}"
+
+
+def inside(row: Row, seconds: float) -> bool:
+    band = uncertainty.of_step(*row.options[0])
+    return seconds * band.low <= row.seconds <= seconds * band.high
+
+
+def steps(*, every: bool) -> None:
+    rows = calibration.rows()
+    planned, naive = held_out(rows), constant_mfu(rows)
+    core = [row for row in rows if row.family.core]
+    if every:
+        print(f"{'row':36} {'actual':>9} {'planner':>9} {'error':>7} {'6ND@40%':>8} {'const.':>7}  in band")
+        for row in rows:
+            errors = [value / row.seconds - 1 for value in (planned[row.id], six_n_d(row, 0.4), naive[row.id])]
+            told = " (from memory)" if row.family.recalled else ""
+            print(
+                f"{row.id:36} {row.seconds:9.3f} {planned[row.id]:9.3f} {errors[0]:+7.1%} {errors[1]:+8.1%} {errors[2]:+7.1%}  "
+                f"{'yes' if inside(row, planned[row.id]) else 'no'}{told}"
+            )
+        print()
+    print(f"{'step time, families held out':34} {'rows':>4} {'median':>8} {'p90':>8} {'max':>8}")
+    for family in dict.fromkeys(row.family.name for row in rows):
+        print(summary(f"  {family}", [row for row in rows if row.family.name == family], lambda row: planned[row.id]))
+    for name, some in (("core rows", core), ("all rows", rows)):
+        print(summary(f"planner, {name}", some, lambda row: planned[row.id]))
+        print(summary(f"6ND at 40 %, {name}", some, lambda row: six_n_d(row, 0.4)))
+        print(summary(f"constant MFU, {name}", some, lambda row: naive[row.id]))
+        covered = sum(inside(row, planned[row.id]) for row in some)
+        print(f"inside low..high, {name}: {covered} of {len(some)} ({covered / len(some):.0%})")
+
+
+def memories() -> None:
+    print(f"\n{'memory of a card, GiB':34} {'published':>9} {'planner':>9} {'error':>7}")
+    for held in calibration.memories():
+        for what, published, planned in (
+            ("activations", held.activations, held.planned_activations),
+            ("states", held.state, held.planned_state),
+        ):
+            print(f"  {held.id} {what:12} {published:9.2f} {planned:9.2f} {planned / published - 1:+7.1%}")
+
+
+def runs() -> None:
+    cat = catalog.load()
+    print(f"\n{'whole runs, days':18} {'published':>9} {'planner':>8} {'low':>7} {'high':>7} {'error':>7}")
+    core: list[float] = []
+    rest: list[float] = []
+    covered = 0
+    for run in calibration.runs():
+        asked, problems = request.build(run.spec, cat, name=run.id)
+        made = plan(asked, cat)[0] if asked else None
+        if made is None:
+            print(f"  {run.id}: {problems}")
+            continue
+        error = made.days.expected / run.days - 1
+        (core if run.core else rest).append(abs(error))
+        covered += made.days.low <= run.days <= made.days.high
+        print(f"  {run.id:16} {run.days:9.1f} {made.days.expected:8.1f} {made.days.low:7.1f} {made.days.high:7.1f} {error:+7.1%}")
+    print(f"median error: {statistics.median(core):.1%} on {len(core)} core runs, {statistics.median(rest):.1%} on {len(rest)} others")
+    print(f"inside low..high: {covered} of {len(core) + len(rest)}")
+
+
+def main() -> None:
+    print(f"{platform.machine()}, Python {platform.python_version()}, {platform.system()}")
+    started = time.perf_counter()
+    steps(every="--rows" in sys.argv)
+    memories()
+    runs()
+    if "--fit" in sys.argv:
+        tuning = calibration.fit(calibration.rows())
+        print(f"\n{'constant':26} {'before':>9} {'fitted':>9} {'in use':>9}")
+        for constant in FITTED:
+            values = (constant.prior, getattr(tuning, constant.name), getattr(DEFAULT, constant.name))
+            print(f"  {constant.name:24} " + " ".join(f"{value:9.3g}" for value in values))
+    print(f"\n{time.perf_counter() - started:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
