@@ -66,8 +66,9 @@ def test_an_unknown_field_is_refused_by_the_server(need: Callable[[str], Path], 
     source = f"""
 import pulumi, pulumi_kubernetes as k8s
 p = k8s.Provider("p", kubeconfig=open({str(tmp_path / "kubeconfig")!r}).read())
-k8s.apiextensions.CustomResource("ns", api_version="v1", kind="Namespace", metadata={{"name": "jobs"}}, others={{"spec": {{"finalizer": []}}}},
-    opts=pulumi.ResourceOptions(provider=p))
+wrong = {{"spec": {{"finalizer": []}}}}
+opts = pulumi.ResourceOptions(provider=p)
+k8s.apiextensions.CustomResource("ns", api_version="v1", kind="Namespace", metadata={{"name": "jobs"}}, others=wrong, opts=opts)
 """
     with ControlPlane.started(controllers=()) as plane:
         (tmp_path / "kubeconfig").write_text(plane.kubeconfig.read_text())

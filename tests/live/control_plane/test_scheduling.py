@@ -11,13 +11,12 @@ from tests.live.support.cluster import JOBSET, Cluster, place_of, shares
 from trainshed.control_plane.api import ApiError, Object, wait_for
 
 pytestmark = [pytest.mark.control_plane, pytest.mark.xdist_group("control_plane")]
-STACK = "staging"  # 16 nodes in two leaves; its queue holds 15
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    with Cluster.of_stack(STACK) as made:
-        yield made
+@pytest.fixture
+def cluster(staging: Cluster) -> Cluster:
+    """16 nodes in two leaves, a queue over 15 of them."""
+    return staging
 
 
 @pytest.fixture(autouse=True)
@@ -99,7 +98,7 @@ def test_a_vanished_node_restarts_the_whole_gang_elsewhere(cluster: Cluster) -> 
     node = cluster.api.get("v1", "Node", lost)
     cluster.api.delete("v1", "Node", lost)
     try:
-        wait_for(lambda: restarts(cluster, task.task, namespace) == 1, what="one restart", seconds=90)
+        wait_for(lambda: restarts(cluster, task.task, namespace) == 1, what="one restart", seconds=150)
         wait_for(
             lambda: cluster.running(task) == 12 and not before & {pod["metadata"]["uid"] for pod in cluster.pods(task)},
             what="twelve new workers running",

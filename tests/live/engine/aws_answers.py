@@ -119,7 +119,12 @@ def attributes(kind: str, identity: str, inputs: dict) -> dict:
         case "aws:ecr/repository:Repository":
             known |= {"repositoryUrl": f"{ACCOUNT}.dkr.ecr.{REGION}.amazonaws.com/{name}", "registryId": ACCOUNT}
         case "aws:ec2/vpc:Vpc":
-            known |= {"ownerId": ACCOUNT, "defaultSecurityGroupId": "sg-0defau1t", "defaultNetworkAclId": "acl-0echo", "mainRouteTableId": "rtb-0main"}
+            known |= {
+                "ownerId": ACCOUNT,
+                "defaultSecurityGroupId": "sg-0defau1t",
+                "defaultNetworkAclId": "acl-0echo",
+                "mainRouteTableId": "rtb-0main",
+            }
         case "aws:ec2/eip:Eip":
             known |= {"allocationId": identity, "publicIp": "198.51.100.7"}
         case "aws:ec2/vpcEndpoint:VpcEndpoint":

@@ -81,7 +81,7 @@ def test_reordering_the_stack_file_changes_nothing(dev: Engine) -> None:
 
 @pytest.mark.proves(
     broken="a zone is added",
-    promised="its subnets come; no subnet, pool in one zone or file system is replaced, and groups over all zones are made before the old go",
+    promised="its subnets come; no subnet, zonal pool or file system is replaced; groups over all zones are made before the old go",
 )
 def test_a_zone_is_added_without_moving_what_has_its_zone(dev: Engine) -> None:
     def add(config: dict[str, Any]) -> None:
