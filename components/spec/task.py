@@ -134,7 +134,7 @@ class TaskSpec(Spec):
     image: Text = Field(description="container image, by digest or by a tag of the environment")
     command: tuple[Text, ...] = Field(min_length=1, description="what the container runs")
     versions: VersionsSpec = Field(default_factory=VersionsSpec)
-    resources: ResourcesSpec
+    resources: ResourcesSpec = Field(description="whole nodes of one pool, such as {pool: train, nodes: 2}")
     queue: Name | None = Field(default=None, description="the queue to wait in; the pool's only one when left out")
     priority: Priority = Field(default="normal", description="order among the tasks of a queue")
     parallelism: ParallelismSpec = Field(default_factory=ParallelismSpec)
