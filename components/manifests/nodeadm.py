@@ -7,6 +7,8 @@ Source: awslabs/amazon-eks-ami 81fec2e nodeadm/doc/{api,examples}.md.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -71,6 +73,12 @@ def node_config(setup: NodeSetup, cluster: ClusterDetails | None = None) -> dict
 
 def render(setup: NodeSetup, cluster: ClusterDetails | None = None) -> str:
     """The MIME message, the same text for the same set-up."""
+    # Labels and taints are told to an own image alone: without them the pools of a stack share a few texts.
+    return _message(setup if cluster else replace(setup, labels=(), taints=()), cluster)
+
+
+@lru_cache(maxsize=64)
+def _message(setup: NodeSetup, cluster: ClusterDetails | None) -> str:
     parts = [(NODE_CONFIG, "---\n" + yaml.safe_dump(node_config(setup, cluster), sort_keys=True, width=120))]
     if setup.huge_pages:
         parts.append((SHELL, _HUGE_PAGES.format(pages=setup.huge_pages)))
