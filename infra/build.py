@@ -9,10 +9,13 @@ import pulumi
 from components.cluster import Cluster
 from components.devices import Devices
 from components.gpu_pool import GpuPool
+from components.lustre import Lustre
 from components.namespaces import Namespaces
 from components.network import Network
+from components.object_store import ObjectStore
 from components.observability import Observability
 from components.queueing import Queueing
+from components.registry import Registry
 from components.spec.form import SelfHosted
 from infra import in_cluster, on_aws, outputs, providers
 from infra.settings import Settings
@@ -23,6 +26,9 @@ class Built:
     """The components of a stack by their nouns; those on AWS are None on machines of one's own."""
 
     network: Network | None = None
+    registry: Registry | None = None
+    store: ObjectStore | None = None
+    lustre: dict[str, Lustre] = field(default_factory=dict[str, Lustre])
     cluster: Cluster | None = None
     pools: dict[str, GpuPool] = field(default_factory=dict[str, GpuPool])
     namespaces: Namespaces | None = None
@@ -41,28 +47,36 @@ def build(settings: Settings) -> Built:
 
 def _on_aws(settings: Settings) -> Built:
     stack = settings.valid
-    aws = pulumi.ResourceOptions(providers={"aws": providers.for_aws(stack.region)})
+    on_region = providers.for_aws(stack.region)
+    aws = pulumi.ResourceOptions(providers={"aws": on_region})
     network = on_aws.network(settings, aws)
+    registry = on_aws.registry(settings, network, aws)
     cluster = on_aws.cluster(settings, network, aws)
     on_aws.governance(settings, network, aws)
+
+    both = pulumi.ResourceOptions(providers={"aws": on_region, "kubernetes": providers.for_cluster(cluster)})
+    namespaces = in_cluster.namespaces(settings, cluster.ready, both)
+    observability = in_cluster.observability(settings, namespaces, registry.prefix, cluster, cluster.ready, both)
+    alarms: list[pulumi.Input[str]] = [observability.topic_arn] if observability.topic_arn else []
+
+    store = on_aws.object_store(settings, network, alarms, aws)
+    lustre = {each.name: on_aws.lustre(settings, each.name, network, store, alarms, aws) for each in stack.storage.lustre}
     pools = {pool.name: on_aws.gpu_pool(settings, pool.name, network, cluster, aws) for pool in stack.pools}
 
-    inside = pulumi.ResourceOptions(providers={"kubernetes": providers.for_cluster(cluster)})
-    both = pulumi.ResourceOptions.merge(aws, inside)
-    prefix = on_aws.registry_prefix(settings, network)
-    namespaces = in_cluster.namespaces(settings, cluster.ready, inside)
-    devices = in_cluster.devices(settings, prefix, cluster.ready, inside)
+    devices = in_cluster.devices(settings, registry.prefix, cluster.ready, both)
     isolated = stack.network is not None and stack.network.egress == "isolated"
-    queueing = in_cluster.queueing(settings, namespaces, prefix if isolated else None, cluster.ready, inside)
-    watched = in_cluster.observability(settings, namespaces, prefix, cluster, cluster.ready, both)
+    queueing = in_cluster.queueing(settings, namespaces, registry.prefix if isolated else None, cluster.ready, both)
     return Built(
         network=network,
+        registry=registry,
         cluster=cluster,
-        pools=pools,
         namespaces=namespaces,
+        observability=observability,
+        store=store,
+        lustre=lustre,
+        pools=pools,
         devices=devices,
         queueing=queueing,
-        observability=watched,
     )
 
 

@@ -8,9 +8,13 @@ from components.cluster import Cluster, ClusterArgs
 from components.cluster_nodes import SystemImage
 from components.governance import Governance, GovernanceArgs, GovernedSpec
 from components.gpu_pool import GpuPool, GpuPoolArgs
+from components.lustre import Lustre, LustreArgs
+from components.lustre_rules import Client
 from components.naming import fit
 from components.network import Network, NetworkArgs
-from components.planning import addons, address_needs, addresses, endpoints, nodes
+from components.object_store import ObjectStore, ObjectStoreArgs
+from components.planning import addons, address_needs, addresses, endpoints, images, nodes
+from components.registry import Registry, RegistryArgs
 from components.spec.form import Hybrid
 from components.spec.stack import StackSpec
 from infra.settings import Settings, tags
@@ -125,6 +129,75 @@ def governance(settings: Settings, net: Network, opts: pulumi.ResourceOptions) -
     )
 
 
-def registry_prefix(settings: Settings, net: Network) -> pulumi.Output[str]:
-    """The account's own registry: every image of the compute network is named by it."""
-    return pulumi.Output.concat(net.account_id, ".dkr.ecr.", settings.valid.region, ".amazonaws.com")
+def registry(settings: Settings, net: Network, opts: pulumi.ResourceOptions) -> Registry:
+    """The account's own images, and the mirror of all others that run in the compute network."""
+    stack, cat = settings.valid, settings.catalog
+    return Registry(
+        "registry",
+        RegistryArgs(
+            spec=stack.storage.registry,
+            region=stack.region,
+            account_id=net.account_id,
+            images=images.needed(stack, cat),
+            cached_registries=images.cached_registries(stack.storage.registry, cat),
+            protect=stack.governance.delete_protection,
+            force_delete=stack.environment == "dev",
+            tags=tags(settings),
+        ),
+        opts,
+    )
+
+
+def object_store(settings: Settings, net: Network, alarms: list[pulumi.Input[str]], opts: pulumi.ResourceOptions) -> ObjectStore:
+    """Buckets for datasets, checkpoints and logs, and the checkpoints' copy in another region."""
+    stack = settings.valid
+    return ObjectStore(
+        "store",
+        ObjectStoreArgs(
+            spec=stack.storage,
+            region=stack.region,
+            account_id=net.account_id,
+            protect=stack.governance.delete_protection,
+            force_destroy=stack.environment == "dev",
+            label=cluster_name(settings),
+            alarm_actions=alarms,
+            tags=tags(settings),
+        ),
+        opts,
+    )
+
+
+def lustre(
+    settings: Settings, name: str, net: Network, store: ObjectStore, alarms: list[pulumi.Input[str]], opts: pulumi.ResourceOptions
+) -> Lustre:
+    """One file system, in the compute network beside the cards that read it."""
+    stack = settings.valid
+    spec = next(each for each in stack.storage.lustre if each.name == name)
+    # The groups that mount it: nodes with cards, which reach it over EFA too where it has that, and preprocessing nodes.
+    clients = [
+        Client(name="compute", security_group_id=net.compute_security_group_id),
+        Client(name="management", security_group_id=net.management_security_group_id),
+    ]
+    if spec.efa:
+        clients.append(Client(name="efa", security_group_id=net.efa_security_group_id, efa=True))
+    return Lustre(
+        f"lustre-{name}",
+        LustreArgs(
+            spec=spec,
+            catalog=settings.catalog,
+            region=stack.region,
+            account_id=net.account_id,
+            vpc_id=net.vpc_id,
+            subnet_id=net.subnet_ids("compute", spec.zone),
+            clients=clients,
+            buckets=store.bucket_names,
+            dataset_gib=stack.storage.datasets.size_gib,
+            logs_days=stack.observability.logs_days,
+            label=cluster_name(settings),
+            protect=stack.governance.delete_protection,
+            alarm_actions=alarms,
+            after=store.ready,
+            tags=tags(settings),
+        ),
+        opts,
+    )
