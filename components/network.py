@@ -63,6 +63,7 @@ class Network(pulumi.ComponentResource):
         }
         gateways = self._public()
         tables, self.ready = self._private(gateways)
+        self.ready += self._prefixes()
 
         groups = Groups(name, vpc_id=vpc.id, tags=args.tags, children=self._children)
         s3 = network_endpoints.gateway(
@@ -126,6 +127,22 @@ class Network(pulumi.ComponentResource):
             tags=self._tags(f"{each.kind}-{each.zone}", {"trainshed.io/subnet": each.kind, **roles[each.kind]}),
             opts=pulumi.ResourceOptions(parent=self, depends_on=after),
         )
+
+    def _prefixes(self) -> list[pulumi.Resource]:
+        """Blocks of the compute subnets from which only prefixes are taken."""
+        return [
+            aws.ec2.SubnetCidrReservation(
+                f"{self._prefix}-prefixes-{cidr}",
+                subnet_id=self._subnets["compute", need.zone].id,
+                cidr_block=cidr,
+                reservation_type="prefix",
+                description="Prefixes of pods; single addresses stay below",
+                opts=self._children,
+            )
+            for need in sorted(self._args.compute, key=lambda each: each.zone)
+            if need not in self.plan.unplaced
+            for cidr in addresses.reservations(self.plan.subnet("compute", need.zone), need)
+        ]
 
     def _public(self) -> dict[str, aws.ec2.NatGateway]:
         """The internet gateway and the NAT gateways by zone; nothing in an isolated network."""

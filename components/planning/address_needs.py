@@ -32,6 +32,7 @@ class Part:
 
     addresses: int
     reckoning: str
+    prefixed: int = 0  # how many of them come in prefixes, which need free blocks of 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,14 +47,19 @@ class Need:
         return sum(part.addresses for part in self.parts)
 
     @property
+    def prefixed(self) -> int:
+        return sum(part.prefixed for part in self.parts)
+
+    @property
     def arithmetic(self) -> str:
         return " + ".join(part.reckoning for part in self.parts) or "nothing"
 
 
 def nodes(label: str, count: int, interfaces: int = 1, prefixes: int = PREFIXES) -> Part:
     """`count` nodes with that many addressed interfaces each and their pods' prefixes."""
-    addresses = count * (interfaces + prefixes * PREFIX)
-    return Part(addresses=addresses, reckoning=f"{label}: {count:,} nodes x ({interfaces} + {prefixes} x {PREFIX}) = {addresses:,}")
+    addresses, prefixed = count * (interfaces + prefixes * PREFIX), count * prefixes * PREFIX
+    reckoning = f"{label}: {count:,} nodes x ({interfaces} + {prefixes} x {PREFIX}) = {addresses:,}"
+    return Part(addresses=addresses, reckoning=reckoning, prefixed=prefixed)
 
 
 def _addressed(instance: InstanceType, pool: PoolSpec) -> int:

@@ -138,6 +138,23 @@ def _slot_fits(network: IPv4Network, need: Need) -> bool:
     return network.prefixlen + 3 <= SMALLEST and _room(network.prefixlen + 3) >= need.addresses
 
 
+def reservations(subnet: Subnet, need: Need) -> tuple[str, ...]:
+    """The parts of a compute subnet to keep for prefixes, from its top: its upper half, the next quarter, and so on until they suffice.
+
+    Without them EC2 scatters single addresses over the whole subnet, each spoiling a block of 16, and prefixes run out long before
+    addresses do (EKS best practices, prefix mode). What is left below holds the single addresses.
+    """
+    rest, kept = IPv4Network(subnet.cidr), list[IPv4Network]()
+    single = need.addresses - need.prefixed
+    while sum(each.num_addresses for each in kept) < need.prefixed and rest.prefixlen < SMALLEST:
+        lower, upper = rest.subnets()
+        if usable(lower) < single:
+            break
+        kept.append(upper)
+        rest = lower
+    return tuple(str(each) for each in kept)
+
+
 def next_range(taken: Iterable[str], prefix: int = LARGEST) -> str | None:
     """The first free range of that length in 100.64.0.0/10, for a hint; None when all are taken."""
     used = [IPv4Network(each) for each in taken]

@@ -15,7 +15,7 @@ from tests.declared import Record, named, of_type, one, record
 
 TAGS = {"owner": "ml-platform", "cost-center": "4711"}
 ZONES = ("usw2-az2", "usw2-az3", "usw2-az4")
-UNTAGGED = {"VpcIpv4CidrBlockAssociation", "Route", "RouteTableAssociation", "RolePolicy"}
+UNTAGGED = {"SubnetCidrReservation", "VpcIpv4CidrBlockAssociation", "Route", "RouteTableAssociation", "RolePolicy"}
 
 
 @cache
@@ -76,6 +76,12 @@ def test_the_vpc_resolves_names_and_carries_both_ranges() -> None:
 def test_compute_subnets_wait_for_their_range() -> None:
     [subnet] = [each for each in of_type(declared(), "Subnet") if "compute" in each.name]
     assert any("network-range-100.64.0.0/16" in urn for urn in subnet.depends_on)
+
+
+def test_pods_prefixes_have_blocks_of_their_own_and_nodes_wait_for_them() -> None:
+    [kept] = of_type(declared(known=True), "SubnetCidrReservation")
+    assert (kept.inputs["reservationType"], kept.inputs["subnetId"]) == ("prefix", "network-compute-usw2-az3-id")
+    assert kept.inputs["cidrBlock"] == "100.64.80.0/20"  # the upper half of 100.64.64.0/19, for 8 nodes x 2 prefixes
 
 
 def test_no_subnet_hands_out_public_addresses() -> None:

@@ -149,6 +149,27 @@ def test_a_whole_range_is_the_smallest_that_fits() -> None:
     assert plan.subnet("compute", "usw2-az3").cidr == "100.65.0.0/18"
 
 
+@given(st.integers(1, 1900), st.integers(0, 200))
+def test_prefixes_get_blocks_of_their_own_and_single_addresses_keep_room(count: int, servers: int) -> None:
+    wanted = Need(zone="usw2-az3", parts=(nodes("pool", count), Part(addresses=servers, reckoning="")))
+    plan = addresses.plan(spec(("usw2-az3",)), [wanted])
+    if plan.unplaced:
+        return
+    subnet = plan.subnet("compute", "usw2-az3")
+    kept = [IPv4Network(each) for each in addresses.reservations(subnet, wanted)]
+    assert all(each.subnet_of(IPv4Network(subnet.cidr)) and each.prefixlen <= addresses.SMALLEST for each in kept)
+    reserved = sum(each.num_addresses for each in kept)
+    assert IPv4Network(subnet.cidr).num_addresses - addresses.RESERVED - reserved >= wanted.addresses - wanted.prefixed
+    for one, other in combinations(kept, 2):
+        assert not one.overlaps(other)
+
+
+def test_ten_thousand_cards_keep_three_quarters_of_their_range_for_prefixes() -> None:
+    big = need("usw2-az3", 1250)
+    subnet = addresses.plan(spec(("usw2-az3",)), [big]).subnet("compute", "usw2-az3")
+    assert addresses.reservations(subnet, big) == ("100.64.128.0/17", "100.64.64.0/18")  # 49,152 addresses for 40,000
+
+
 @pytest.mark.parametrize(("nodes_wanted", "control", "length"), [(20, 6, 23), (100, 20, 21), (129, 26, 20), (4091, 26, 16), (4092, 26, 15)])
 def test_the_smallest_management_range_holds_both(nodes_wanted: int, control: int, length: int) -> None:
     assert addresses.smallest_management(nodes_wanted, control) == length
@@ -205,7 +226,7 @@ def stack(*pools: dict[str, object], lustre: tuple[dict[str, object], ...] = (),
 def test_efa_only_interfaces_take_no_address() -> None:
     pool = {"name": "train", "purpose": "training", "instance_type": "p5.48xlarge", "zone": "usw2-az3", "nodes": 8, "fabric": "efa"}
     assert address_needs.compute_needs(stack(pool), CAT) == (
-        Need(zone="usw2-az3", parts=(Part(addresses=264, reckoning="train: 8 nodes x (1 + 2 x 16) = 264"),)),
+        Need(zone="usw2-az3", parts=(Part(addresses=264, reckoning="train: 8 nodes x (1 + 2 x 16) = 264", prefixed=256),)),
     )
 
 
