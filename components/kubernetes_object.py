@@ -14,10 +14,13 @@ import pulumi_kubernetes as kubernetes
 _TYPED: Mapping[tuple[str, str], Callable[..., pulumi.CustomResource]] = {
     ("v1", "ConfigMap"): kubernetes.core.v1.ConfigMap,
     ("v1", "Namespace"): kubernetes.core.v1.Namespace,
+    ("v1", "PersistentVolume"): kubernetes.core.v1.PersistentVolume,
+    ("v1", "PersistentVolumeClaim"): kubernetes.core.v1.PersistentVolumeClaim,
     ("v1", "ResourceQuota"): kubernetes.core.v1.ResourceQuota,
     ("v1", "Service"): kubernetes.core.v1.Service,
     ("v1", "ServiceAccount"): kubernetes.core.v1.ServiceAccount,
     ("apps/v1", "DaemonSet"): kubernetes.apps.v1.DaemonSet,
+    ("batch/v1", "Job"): kubernetes.batch.v1.Job,
     ("networking.k8s.io/v1", "NetworkPolicy"): kubernetes.networking.v1.NetworkPolicy,
     ("rbac.authorization.k8s.io/v1", "ClusterRole"): kubernetes.rbac.v1.ClusterRole,
     ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"): kubernetes.rbac.v1.ClusterRoleBinding,

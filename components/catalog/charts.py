@@ -118,6 +118,8 @@ _CHARTS = (
     _chart("kubeflow-trainer", "2.3.0", "oci://ghcr.io/kubeflow/charts/kubeflow-trainer", namespace="kubeflow-system"),
 )
 
+_STACK = "prometheus-community/helm-charts kube-prometheus-stack 88.5.3, values.yaml"
+
 _IMAGES = (
     _image(
         "nvidia-device-plugin",
@@ -162,6 +164,12 @@ _IMAGES = (
     _image(
         "python", "public.ecr.aws", "docker/library/python", "3.13-alpine", source="Docker official images on ECR Public", unverified=True
     ),
+    # Its repository has the Lustre client's tools (`lfs`).
+    _image("amazonlinux", "public.ecr.aws", "amazonlinux/amazonlinux", "2023.9.20251117.1", source="Amazon Linux 2023 release notes"),
+    _image("prometheus", "quay.io", "prometheus/prometheus", "v3.14.0-distroless", source=_STACK),
+    _image("alertmanager", "quay.io", "prometheus/alertmanager", "v0.34.0", source=_STACK),
+    _image("prometheus-config-reloader", "quay.io", "prometheus-operator/prometheus-config-reloader", "v0.93.1", source=_STACK),
+    _image("kube-webhook-certgen", "ghcr.io", "jkroepke/kube-webhook-certgen", "1.8.7", source=_STACK),
     _image("fluent-bit", "public.ecr.aws", "aws-observability/aws-for-fluent-bit", "3.2.1", source=_RELEASE, unverified=True),
     _image("load-balancer-controller", "public.ecr.aws", "eks/aws-load-balancer-controller", "v3.5.0", source=_RELEASE, unverified=True),
 )

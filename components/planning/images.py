@@ -29,6 +29,7 @@ FOLDERS: Final = {
 }
 # What ECR calls the publishers' registries where it isn't their own name.
 UPSTREAMS: Final = {"docker.io": "registry-1.docker.io"}
+_LUSTRE: Final = ("amazonlinux",)  # prepares the folders of file systems
 How = Literal["cached", "copied"]
 
 # Amazon ECR User Guide, service quotas of private registries, read 2026-11-30. Requests a second; downloads of layers are S3's.
@@ -106,7 +107,7 @@ def needed(stack: StackSpec, cat: Catalog) -> tuple[Mirrored, ...]:
     isolated = stack.network is not None and stack.network.egress == "isolated"
     # A first pull through the cache needs a way out of the network that asks (ECR User Guide, interface endpoints).
     cached = () if isolated else cached_registries(stack.storage.registry, cat)
-    names = {*_in_compute_network(stack, cat), *(_in_management_network() if isolated else ())}
+    names = {*_in_compute_network(stack, cat), *(_in_management_network() if isolated else ()), *(_LUSTRE if stack.storage.lustre else ())}
     pins = [cat.charts.images[name] for name in sorted(names) if name in cat.charts.images]
     return tuple(_mirrored(pin, "cached" if pin.registry in cached else "copied") for pin in pins)
 
@@ -136,7 +137,15 @@ def _in_compute_network(stack: StackSpec, cat: Catalog) -> Iterator[str]:
 
 def _in_management_network() -> tuple[str, ...]:
     """Controllers, which reach their publishers through NAT where there is one."""
-    return ("jobset", "kueue", "cluster-autoscaler", "kube-state-metrics", "prometheus-operator", "load-balancer-controller")
+    watching = (
+        "alertmanager",
+        "kube-state-metrics",
+        "kube-webhook-certgen",
+        "prometheus",
+        "prometheus-config-reloader",
+        "prometheus-operator",
+    )
+    return ("jobset", "kueue", "cluster-autoscaler", "load-balancer-controller", *watching)
 
 
 @dataclass(frozen=True, kw_only=True)
