@@ -118,7 +118,9 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
     def Remediate(self, request: analyzer_pb2.AnalyzeRequest, context: Any) -> analyzer_pb2.RemediateResponse:  # noqa: N802
         response = analyzer_pb2.RemediateResponse()
         level = self._evaluator.configuration.level
-        asked = [rule for rule in self._pack.applying_to(plain_type(request.type)) if rule.remedy is not None and level(rule) == "remediate"]
+        asked = [
+            rule for rule in self._pack.applying_to(plain_type(request.type)) if rule.remedy is not None and level(rule) == "remediate"
+        ]
         if not asked:
             return response
         broken = {violation.rule for violation in self._evaluator.resource(_resource(request)).violations}

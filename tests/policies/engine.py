@@ -17,7 +17,12 @@ from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc
 ROOT = Path(__file__).resolve().parents[2]
 UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 SECRET = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270"}
-LEVELS = {"advisory": analyzer_pb2.ADVISORY, "mandatory": analyzer_pb2.MANDATORY, "disabled": analyzer_pb2.DISABLED, "remediate": analyzer_pb2.REMEDIATE}
+LEVELS = {
+    "advisory": analyzer_pb2.ADVISORY,
+    "mandatory": analyzer_pb2.MANDATORY,
+    "disabled": analyzer_pb2.DISABLED,
+    "remediate": analyzer_pb2.REMEDIATE,
+}
 LIMIT = [("grpc.max_receive_message_length", 1 << 28), ("grpc.max_send_message_length", 1 << 28)]
 
 
@@ -56,7 +61,11 @@ class Analyzer:
             entry = analyzer_pb2.PolicyConfig(enforcementLevel=LEVELS.get(levels.get(policy.name, ""), policy.enforcementLevel))
             for name, value in {**defaults, **(values or {}).get(policy.name, {})}.items():
                 if isinstance(value, struct_pb2.ListValue | struct_pb2.Struct):
-                    target = entry.properties.get_or_create_struct if isinstance(value, struct_pb2.Struct) else entry.properties.get_or_create_list
+                    target = (
+                        entry.properties.get_or_create_struct
+                        if isinstance(value, struct_pb2.Struct)
+                        else entry.properties.get_or_create_list
+                    )
                     target(name).MergeFrom(value)
                 else:
                     entry.properties.update({name: value})
@@ -89,7 +98,9 @@ class Analyzer:
     def request(record: Mapping[str, Any]) -> analyzer_pb2.AnalyzeRequest:
         options = analyzer_pb2.AnalyzerResourceOptions(protect=record["protect"], parent=record.get("parent") or "")
         properties = struct(record["inputs"])
-        return analyzer_pb2.AnalyzeRequest(type=record["type"], urn=record["urn"], name=record["name"], properties=properties, options=options)
+        return analyzer_pb2.AnalyzeRequest(
+            type=record["type"], urn=record["urn"], name=record["name"], properties=properties, options=options
+        )
 
 
 @contextmanager

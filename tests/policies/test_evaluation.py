@@ -195,8 +195,17 @@ def test_a_stack_without_a_file_of_its_own_takes_its_environments() -> None:
 
 
 ANYTHING = st.recursive(
-    st.none() | st.booleans() | st.integers(-5, 70000) | st.floats(allow_nan=False) | st.text(max_size=8) | st.just("<unknown>") | st.just("<secret>"),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["a", "containers", "Statement", "Principal", "tags"]), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 70000)
+    | st.floats(allow_nan=False)
+    | st.text(max_size=8)
+    | st.just("<unknown>")
+    | st.just("<secret>"),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["a", "containers", "Statement", "Principal", "tags"]), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 PLACES = [

@@ -156,7 +156,9 @@ def test_a_used_exemption_is_printed_once(tmp_path: Path) -> None:
         assert "cluster-logs" not in {each.policyName for each in analyzer.analyze(item)}
         analyzer.analyze(item)
     lines = [line for line in (tmp_path / "said").read_text().splitlines() if line.startswith("exemption used")]
-    assert lines == [f"exemption used in security: cluster-logs on *::c: a demonstration (owner ml-platform, expires 2026-12-31) for {item['urn']}"]
+    assert lines == [
+        f"exemption used in security: cluster-logs on *::c: a demonstration (owner ml-platform, expires 2026-12-31) for {item['urn']}"
+    ]
 
 
 def test_an_expired_exemption_stops_the_engine(security: Analyzer) -> None:
