@@ -13,7 +13,8 @@ import pulumi
 
 from components.catalog import Catalog
 from components.kubernetes_object import declare
-from components.manifests import images, plugins
+from components.manifests import plugins
+from components.planning import images
 from components.spec.stack import StackSpec
 
 

@@ -17,8 +17,9 @@ from components.catalog import Catalog
 from components.iam import Statement
 from components.identity import PodIdentity, PodIdentityArgs, ServiceAccount
 from components.kubernetes_object import declare
-from components.manifests import alerts, exporters, images, monitoring, namespaces, plugins
+from components.manifests import alerts, exporters, monitoring, namespaces, plugins
 from components.network_flow_logs import retention
+from components.planning import images
 from components.spec.form import SelfHosted
 from components.spec.stack import StackSpec
 
@@ -59,13 +60,14 @@ class Observability(pulumi.ComponentResource):
         self._child = pulumi.ResourceOptions(parent=self)
         self._in_cluster = pulumi.ResourceOptions(parent=self, depends_on=[*args.after, *self._namespace()])
         self.topic_arn, self.log_group_name, identity = None, None, []
+        self.ready = []
         if args.spec.on_aws:
-            topic = self._topic()
-            self.topic_arn = topic.arn
-            self.log_group_name = self._log_group().name
+            topic, group = self._topic(), self._log_group()
+            self.topic_arn, self.log_group_name = topic.arn, group.name
             identity = self._identity(topic)
+            self.ready.append(self._logs(group))
         self.release = self._release(identity)
-        self.ready = [self.release, *self._exporters()]
+        self.ready += [self.release, *self._exporters()]
         self.register_outputs({"topic_arn": self.topic_arn, "log_group_name": self.log_group_name})
 
     def _namespace(self) -> list[pulumi.Resource]:
@@ -113,6 +115,34 @@ class Observability(pulumi.ComponentResource):
         )
         given = PodIdentityArgs(spec=account, cluster_name=args.cluster_name, statements=statements, tags=args.tags)
         return PodIdentity(f"{self._name}-alertmanager", given, self._child).ready
+
+    def _logs(self, group: aws.cloudwatch.LogGroup) -> pulumi.Resource:
+        """The shipper of every pod's log, on every node, by the identity of its own account."""
+        args = self._args
+        pin = args.catalog.charts[monitoring.LOGS_RELEASE]
+        before: list[pulumi.Resource] = [*args.after, *self._namespace()]
+        if args.cluster_name is not None:
+            write = ("logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents")
+            streams = pulumi.Output.concat(group.arn, ":*")
+            statement = Statement(sid="Write", actions=write, resources=[group.arn, streams])
+            account = ServiceAccount(namespace=namespaces.MONITORING, name=monitoring.LOGS_RELEASE, purpose="writes the pods' logs")
+            given = PodIdentityArgs(spec=account, cluster_name=args.cluster_name, statements=[statement], tags=args.tags)
+            before += PodIdentity(f"{self._name}-logs", given, self._child).ready
+        image = args.catalog.charts.image("fluent-bit")
+        repository = pulumi.Output.concat(args.registry_prefix, "/", images.repository(image))
+        local = args.charts.get(monitoring.LOGS_RELEASE)
+        return kubernetes.helm.v3.Release(
+            f"{self._name}-release-logs",
+            name=monitoring.LOGS_RELEASE,
+            chart=local or pin.name,
+            repository_opts=None if local else {"repo": pin.repository},
+            version=None if local else pin.version,
+            namespace=namespaces.MONITORING,
+            create_namespace=False,
+            timeout=_INSTALL_SECONDS,
+            values=monitoring.log_values(args.spec, group=group.name, repository=repository, tag=image.tag),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=before),
+        )
 
     def _release(self, identity: Sequence[pulumi.Resource]) -> kubernetes.helm.v3.Release:
         args = self._args

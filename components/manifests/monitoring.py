@@ -16,6 +16,7 @@ from components.spec.stack import StackSpec
 
 RELEASE: Final = "kube-prometheus-stack"
 ALERTMANAGER_ACCOUNT: Final = f"{RELEASE}-alertmanager"
+LOGS_RELEASE: Final = "aws-for-fluent-bit"
 STORAGE_CLASS: Final = "trainshed-metrics"
 # Series that one node brings (its own, its kubelet's, eight cards', 32 fabric devices'), samples a day at one each 30 s, and bytes a
 # sample on disk (Prometheus' documentation: 1 to 2).
@@ -182,3 +183,23 @@ def values(stack: StackSpec, *, topic: Any | None, storage_class: str, mirror: M
         },
     }
     return _joined(chosen, _mirrored(stack, mirror))
+
+
+def log_values(stack: StackSpec, *, group: Any, repository: Any, tag: str) -> dict[str, Any]:
+    """Values of the log shipper's chart. A stream is named `NAMESPACE.POD.CONTAINER`, and a worker's pod begins with its task's name."""
+    stream = "$kubernetes['namespace_name'].$kubernetes['pod_name'].$kubernetes['container_name']"
+    return {
+        "image": {"repository": repository, "tag": tag},
+        "serviceAccount": {"name": LOGS_RELEASE},
+        "cloudWatchLogs": {
+            "enabled": True,
+            "region": stack.region,
+            "logGroupName": group,
+            "logStreamPrefix": "pods-",  # of a record without pod
+            "logStreamTemplate": stream,
+            "autoCreateGroup": False,  # the group is declared, with its retention
+        },
+        "tolerations": [{"operator": "Exists"}],
+        "resources": {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "512Mi"}},
+        "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "10%"}},
+    }

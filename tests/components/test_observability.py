@@ -8,6 +8,7 @@ import pytest
 
 from components.manifests import alerts, exporters, monitoring
 from components.observability import Observability, ObservabilityArgs
+from components.planning import images
 from components.spec.stack import StackSpec
 from tests.components.in_cluster import REGISTRY, namespaces, records, wrong
 from tests.declared import Record, named, of_type, one
@@ -95,7 +96,7 @@ def test_an_alert_reaches_a_mailbox_through_an_encrypted_topic():
 
 
 def test_only_alertmanagers_own_account_may_publish():
-    found = one(PROD, "PodIdentityAssociation").inputs
+    found = named(PROD, "observability-alertmanager-association").inputs
     assert (found["namespace"], found["serviceAccount"]) == ("monitoring", "kube-prometheus-stack-alertmanager")
 
 
@@ -107,7 +108,7 @@ def test_every_resource_of_aws_carries_the_tags():
     for each in PROD:
         if each.type.startswith("aws:") and "tags" in each.inputs:
             assert each.inputs["tags"]["owner"] == "me", each.name
-    assert len([each for each in PROD if each.inputs.get("tags")]) == 4
+    assert len([each for each in PROD if each.inputs.get("tags")]) == 6
 
 
 def test_machines_of_ones_own_need_nothing_of_aws():
@@ -154,3 +155,21 @@ def test_a_stack_without_cards_watches_no_cards():
     names = [rule["alert"] for group in one(found, "PrometheusRule").inputs["spec"]["groups"] for rule in group["rules"]]
     assert alerts.alerts([])[0].name in names
     assert "CardFault" not in names
+
+
+def test_every_pods_log_goes_to_the_retained_group_in_a_stream_named_after_its_pod():
+    found = named(PROD, "observability-release-logs").inputs
+    assert found["values"]["cloudWatchLogs"]["autoCreateGroup"] is False
+    assert found["values"]["cloudWatchLogs"]["region"] == "us-west-2"
+    assert found["values"]["cloudWatchLogs"]["logStreamTemplate"].startswith("$kubernetes['namespace_name'].$kubernetes['pod_name']")
+    assert found["values"]["tolerations"] == [{"operator": "Exists"}]
+    assert found["values"]["image"] == {"repository": f"{REGISTRY}/ecr-public/aws-observability/aws-for-fluent-bit", "tag": "3.2.1"}
+    account = named(PROD, "observability-logs-association").inputs
+    assert (account["namespace"], account["serviceAccount"]) == ("monitoring", "aws-for-fluent-bit")
+
+
+def test_every_image_of_the_compute_network_is_one_that_the_registry_mirrors():
+    mirrored = {each.path for each in images.needed(stack("prod"), CAT)}
+    for each in of_type(PROD, "DaemonSet"):
+        for container in each.inputs["spec"]["template"]["spec"]["containers"]:
+            assert container["image"].removeprefix(f"{REGISTRY}/") in mirrored, container["image"]
