@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pulumi
 import pulumi_aws as aws
 
-from components import cluster_access, cluster_addons, cluster_nodes, iam
+from components import cluster_access, cluster_addons, cluster_hybrid, cluster_nodes, iam
 from components.cluster_nodes import SystemImage
 from components.network_flow_logs import retention
 from components.planning.addons import AddonPlan
@@ -47,7 +47,8 @@ class ClusterArgs:
 
 class Cluster(pulumi.ComponentResource):
     """Attributes: `name`, `endpoint`, `certificate_authority` (base64), `security_group_id` (the cluster's own group), `version`,
-    `kubeconfig`, `key_arn`, `node_role_arn`, `before_nodes` (what every node group waits for) and `ready` (what workloads wait for).
+    `kubeconfig`, `key_arn`, `node_role_arn`, `hybrid_node_role` (its name, None without remote networks), `before_nodes` (what every node
+    group waits for) and `ready` (what workloads wait for).
 
     They are no class annotations: the SDK would hold the spec's own `version` and `endpoint` against those.
     """
@@ -85,6 +86,11 @@ class Cluster(pulumi.ComponentResource):
             tags=tags,
             children=children,
         )
+        self.hybrid_node_role: pulumi.Output[str] | None = None
+        if args.remote_networks:
+            self.hybrid_node_role = cluster_hybrid.declare(
+                name, region=args.region, account=args.account_id, cluster=cluster, tags=tags, children=children
+            )
         admins = cluster_access.administrators(
             name, args.spec.admins, region=args.region, cluster_name=cluster.name, tags=tags, children=children
         )

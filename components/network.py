@@ -24,7 +24,8 @@ from components.spec.network import NetworkSpec
 class NetworkArgs:
     """`compute` says which zones hold accelerator nodes and file systems, and how many addresses they take there.
 
-    `endpoints` defaults to what any cluster needs; `remote_cidrs` are on-premises ranges whose machines use the endpoints too.
+    `endpoints` defaults to what any cluster needs; `remote_cidrs` are on-premises ranges whose machines use the endpoints too; a
+    transit gateway leads the control plane and the management nodes to them, never the compute network.
     """
 
     spec: NetworkSpec
@@ -32,6 +33,7 @@ class NetworkArgs:
     compute: tuple[Need, ...] = ()
     endpoints: tuple[Endpoint, ...] | None = None
     remote_cidrs: tuple[str, ...] = ()
+    transit_gateway_id: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -175,15 +177,20 @@ class Network(pulumi.ComponentResource):
     def _private(self, gateways: Mapping[str, aws.ec2.NatGateway]) -> tuple[list[aws.ec2.RouteTable], list[pulumi.Resource]]:
         """Route tables of everything private, and what must be there before a node starts: its routes.
 
-        Control and compute subnets share one table that leads nowhere but to S3; node subnets have one each, so that a switch between one
-        gateway and several only changes routes.
+        Control and compute subnets have tables that lead nowhere but to S3 (and the premises); node subnets have one each, so that a
+        switch between one gateway and several only changes routes.
         """
         name = self._prefix
-        closed = aws.ec2.RouteTable(f"{name}-closed", vpc_id=self._vpc.id, tags=self._tags("closed"), opts=self._children)
+        control, compute = (
+            aws.ec2.RouteTable(f"{name}-{kind}", vpc_id=self._vpc.id, tags=self._tags(kind), opts=self._children)
+            for kind in ("control", "compute")
+        )
         ready: list[pulumi.Resource] = [
-            self._associate(closed, each.kind, each.zone) for each in self.plan.subnets if each.kind in ("control", "compute")
+            self._associate(control if each.kind == "control" else compute, each.kind, each.zone)
+            for each in self.plan.subnets
+            if each.kind in ("control", "compute")
         ]
-        tables = [closed]
+        tables = [compute, control]
         only = next(iter(gateways.values()), None)
         for zone in self.plan.zones("nodes"):
             table = aws.ec2.RouteTable(f"{name}-nodes-{zone}", vpc_id=self._vpc.id, tags=self._tags(f"nodes-{zone}"), opts=self._children)
@@ -200,7 +207,32 @@ class Network(pulumi.ComponentResource):
                         opts=self._children,
                     )
                 )
-        return tables, ready
+        return tables, [*ready, *self._premises({"control": control, **dict(zip(self.plan.zones("nodes"), tables[2:], strict=True))})]
+
+    def _premises(self, tables: Mapping[str, aws.ec2.RouteTable]) -> list[pulumi.Resource]:
+        """The way to on-premises ranges through the transit gateway, from these tables."""
+        gateway, name = self._args.transit_gateway_id, self._prefix
+        if gateway is None:
+            return []
+        attachment = aws.ec2transitgateway.VpcAttachment(
+            f"{name}-premises",
+            transit_gateway_id=gateway,
+            vpc_id=self._vpc.id,
+            subnet_ids=[self._subnets["control", zone].id for zone in self.plan.zones("control")],
+            tags=self._tags("premises"),
+            opts=self._children,
+        )
+        return [
+            aws.ec2.Route(
+                f"{name}-{key}-premises-{cidr}",
+                route_table_id=table.id,
+                destination_cidr_block=cidr,
+                transit_gateway_id=gateway,
+                opts=pulumi.ResourceOptions(parent=self, depends_on=[attachment]),
+            )
+            for key, table in sorted(tables.items())
+            for cidr in sorted(set(self._args.remote_cidrs))
+        ]
 
     def _associate(self, table: aws.ec2.RouteTable, kind: Kind, zone: str) -> aws.ec2.RouteTableAssociation:
         return aws.ec2.RouteTableAssociation(

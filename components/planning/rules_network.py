@@ -61,16 +61,6 @@ def zones_are_of_the_region(stack: StackSpec, cat: Catalog) -> Iterator[Problem]
             yield Problem(id="zone-unknown", path=path, said=said, hint=f"it knows {', '.join(known)}", severity="warning")
 
 
-@rule(reads=("network", "storage"))
-def file_systems_are_in_the_network(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
-    """File systems lie in zones of the network; the zones of pools have rules of their own."""
-    if stack.network is None:
-        return
-    for index, system in enumerate(stack.storage.lustre):
-        if system.zone not in stack.zones:
-            yield _not_in_network(f"storage.lustre[{index}].zone", system.zone, tuple(dict.fromkeys(stack.zones)))
-
-
 def _not_in_network(path: str, zone: str, zones: tuple[str, ...]) -> Problem:
     said = f"{zone} is not among network.zones, which are {listed(zones)}"
     return Problem(id="zone-not-in-network", path=path, said=said, hint=f"add {zone} to network.zones, or use one of them")
@@ -239,6 +229,15 @@ def _pin_problems(stack: StackSpec, network: NetworkSpec) -> Iterator[Problem]:
         if IPv4Network(first).overlaps(IPv4Network(second)):
             said = f"{second} overlaps the pin of {one}, which is {first}"
             yield Problem(id="ranges-overlap", path=f"network.compute_subnets.{other}", said=said, hint="pin ranges that share no address")
+
+
+@rule(reads=("form",))
+def premises_are_reached(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
+    """Something leads from the network to on-premises nodes."""
+    if stack.form.kind == "hybrid" and stack.form.transit_gateway_id is None:
+        said = "no transit gateway is named, so nothing in this stack leads to the remote networks"
+        hint = "name it, or make the routes to them from the control and node subnets elsewhere before hybrid nodes join"
+        yield Problem(id="premises-unreached", path="form.transit_gateway_id", said=said, hint=hint, severity="warning")
 
 
 @rule(reads=("network",))

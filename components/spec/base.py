@@ -63,6 +63,7 @@ PATTERN_WORDS = {
     r"^[a-z]{2,5}[0-9]+-az[1-8]$": "a zone id such as usw2-az3 is wanted: it means the same place in every account, a name like us-west-2a doesn't",
     r"^[a-z]{2}(-[a-z]+)+-[0-9]$": "a region such as us-west-2 is wanted",
     r"^/([A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*)?$": "an absolute path such as /datasets is wanted",
+    r"^tgw-[0-9a-f]{8,17}$": "a transit gateway id such as tgw-0a1b2c3d4e5f60718 is wanted",
     r"^cr-[0-9a-f]{8,17}$": "a reservation id such as cr-0a1b2c3d4e5f60718 is wanted",
     r"^o-[a-z0-9]{10,32}$": "an organisation's id such as o-a1b2c3d4e5 is wanted",
     r"^[a-z0-9]+([._/-][a-z0-9]+)*$": "a repository's name is wanted: lower-case words, joined by dots, dashes, underscores or slashes",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, StringConstraints
 
 from components.spec.base import Cidr, Name, Spec, Text
 
@@ -34,11 +34,17 @@ class RemoteNetwork(Spec):
     pod_cidr: Cidr | None = None
 
 
+TransitGatewayId = Annotated[str, StringConstraints(strict=True, pattern=r"^tgw-[0-9a-f]{8,17}$")]
+
+
 class Hybrid(Spec):
     """EKS with nodes on premises beside those on AWS."""
 
     kind: Literal["hybrid"]
     remote_networks: tuple[RemoteNetwork, ...] = Field(min_length=1, description="on-premises ranges")
+    transit_gateway_id: TransitGatewayId | None = Field(
+        default=None, description="transit gateway that leads to the premises; without it the routes are made elsewhere"
+    )
 
 
 Form = Annotated[Cloud | SelfHosted | Hybrid, Field(discriminator="kind")]

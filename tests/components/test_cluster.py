@@ -260,6 +260,20 @@ def test_hybrid_networks_are_told_to_the_control_plane_and_reach_the_api() -> No
     assert found >= {"192.168.0.0/20", "192.168.16.0/20"}
 
 
+def test_machines_on_the_premises_join_through_a_role_of_this_account_and_cluster() -> None:
+    records = declared(remote=True)
+    role = named_of(records, "Role", "cluster-hybrid-node")
+    [trust] = json.loads(role.inputs["assumeRolePolicy"])["Statement"]
+    assert (trust["Principal"], trust["Condition"]) == (
+        {"Service": "ssm.amazonaws.com"},
+        {"StringEquals": {"aws:SourceAccount": "111122223333"}},
+    )
+    [join] = json.loads(named_of(records, "RolePolicy", "cluster-hybrid-node").inputs["policy"])["Statement"]
+    assert join["Resource"] == ["arn:aws:eks:us-west-2:111122223333:cluster-cluster"]
+    assert named_of(records, "AccessEntry", "cluster-hybrid-node").inputs["type"] == "HYBRID_LINUX"
+    assert not any("hybrid" in each.name for each in declared())
+
+
 def test_the_control_plane_reaches_kubelets_and_webhooks_on_management_nodes() -> None:
     ports = {
         each.inputs["fromPort"] for each in of_type(declared(), "SecurityGroupIngressRule") if each.name.startswith("cluster-in-control")

@@ -97,9 +97,9 @@ def test_subnets_are_placed_by_zone_id_and_tagged_by_role() -> None:
 
 def test_compute_and_control_subnets_have_no_way_out() -> None:
     records = declared(known=True)
-    for subnet in ("network-compute-usw2-az3", "network-control-usw2-az2", "network-control-usw2-az3"):
-        assert table_of(records, subnet) == "network-closed"
-    assert routes_from(records, "network-closed") == []
+    for kind, zone in (("compute", "usw2-az3"), ("control", "usw2-az2"), ("control", "usw2-az3")):
+        assert table_of(records, f"network-{kind}-{zone}") == f"network-{kind}"
+        assert routes_from(records, f"network-{kind}") == []
 
 
 def test_nodes_leave_through_the_gateway_of_their_zone() -> None:
@@ -129,7 +129,11 @@ def test_an_isolated_network_has_no_gateway_and_no_route_at_all() -> None:
 def test_s3_is_reached_from_every_private_table() -> None:
     endpoint = named(declared(known=True), "network-endpoint-s3")
     assert endpoint.inputs["vpcEndpointType"] == "Gateway"
-    assert sorted(endpoint.inputs["routeTableIds"]) == ["network-closed-id", *(f"network-nodes-{zone}-id" for zone in ZONES)]
+    assert sorted(endpoint.inputs["routeTableIds"]) == [
+        "network-compute-id",
+        "network-control-id",
+        *(f"network-nodes-{zone}-id" for zone in ZONES),
+    ]
 
 
 def test_the_s3_policy_lets_image_layers_through_and_else_only_the_accounts_buckets() -> None:
@@ -259,6 +263,24 @@ def test_on_premises_ranges_reach_dns_and_the_endpoints() -> None:
         "network-out-management-to-remote-node-metrics-192.168.0.0/20",
         "network-out-management-to-remote-exporters-192.168.0.0/20",
     }
+
+
+def test_a_transit_gateway_leads_to_the_premises_but_never_from_the_compute_network() -> None:
+    args = NetworkArgs(
+        spec=NetworkSpec(zones=ZONES[:2]),
+        region="us-west-2",
+        compute=(Need(zone="usw2-az3", parts=(nodes("train", 8),)),),
+        remote_cidrs=("192.168.0.0/20",),
+        transit_gateway_id="tgw-0a1b2c3d4e5f60718",
+    )
+
+    def program() -> None:
+        Network("network", args)
+
+    records = tuple(record(program, known=True))
+    found = {each.inputs["routeTableId"] for each in of_type(records, "Route") if each.inputs.get("transitGatewayId")}
+    assert found == {"network-control-id", "network-nodes-usw2-az2-id", "network-nodes-usw2-az3-id"}
+    assert one(records, "VpcAttachment").inputs["subnetIds"] == ["network-control-usw2-az2-id", "network-control-usw2-az3-id"]
 
 
 def test_a_subnet_that_was_not_planned_is_refused_by_name() -> None:

@@ -123,7 +123,8 @@ def test_a_private_api_says_where_the_engine_must_run() -> None:
     assert said(rules.endpoint_is_closed, stack({"endpoint": {}})) == [
         (
             "cluster.endpoint: note: the Kubernetes API answers inside the VPC only; run `pulumi up` where it is reached, and "
-            "name networks beyond the VPC (VPN, peering) in cluster.endpoint.private_cidrs; elsewhere it waits at the first Kubernetes object"
+            "name networks beyond the VPC (VPN, peering) in cluster.endpoint.private_cidrs; "
+            "elsewhere it waits at the first Kubernetes object"
         )
     ]
 

@@ -27,12 +27,12 @@ def said(rule: Callable[[StackSpec, Catalog], Iterable[Problem]], value: StackSp
 ALL = (
     rules.zones_are_distinct,
     rules.zones_are_of_the_region,
-    rules.file_systems_are_in_the_network,
     rules.ranges_are_apart,
     rules.ranges_are_legal,
     rules.management_range_has_room,
     rules.compute_ranges_have_room,
     rules.pins_hold,
+    rules.premises_are_reached,
     rules.endpoints_are_named_once,
 )
 
@@ -70,15 +70,6 @@ def test_a_zone_that_the_region_does_not_have() -> None:
         (
             "network.zones[1]: warning: usw2-az7 is no zone of us-west-2 that the catalog knows; "
             "it knows usw2-az1, usw2-az2, usw2-az3, usw2-az4"
-        )
-    ]
-
-
-def test_a_file_system_outside_the_networks_zones() -> None:
-    assert said(rules.file_systems_are_in_the_network, stack(storage={"lustre": ({"name": "train", "zone": "usw2-az4"},)})) == [
-        (
-            "storage.lustre[0].zone: usw2-az4 is not among network.zones, which are usw2-az2 and usw2-az3; "
-            "add usw2-az4 to network.zones, or use one of them"
         )
     ]
 
@@ -257,6 +248,17 @@ def test_pins_that_cannot_hold() -> None:
             "pin a larger subnet, or take the pin out: either replaces the subnet and what is in it"
         ),
     ]
+
+
+def test_premises_that_nothing_leads_to() -> None:
+    form = {"kind": "hybrid", "remote_networks": ({"name": "rack", "node_cidr": "192.168.0.0/20"},)}
+    assert said(rules.premises_are_reached, stack(form=form)) == [
+        (
+            "form.transit_gateway_id: warning: no transit gateway is named, so nothing in this stack leads to the remote networks; "
+            "name it, or make the routes to them from the control and node subnets elsewhere before hybrid nodes join"
+        )
+    ]
+    assert said(rules.premises_are_reached, stack(form={**form, "transit_gateway_id": "tgw-0a1b2c3d4e5f60718"})) == []
 
 
 def test_an_endpoint_asked_for_that_every_stack_has() -> None:

@@ -1,0 +1,55 @@
+"""What machines on the premises need to join the cluster: a role they take through Systems Manager, and an access entry for it.
+
+Hides that such nodes have no instance profile: each is activated by a code that Systems Manager ties to this role.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pulumi
+import pulumi_aws as aws
+
+from components import iam
+
+# EKS User Guide, credentials for hybrid nodes.
+_POLICIES = ("AmazonSSMManagedInstanceCore", "AmazonEC2ContainerRegistryPullOnly")
+
+
+def declare(
+    name: str,
+    *,
+    region: str,
+    account: pulumi.Input[str],
+    cluster: aws.eks.Cluster,
+    tags: Mapping[str, str],
+    children: pulumi.ResourceOptions,
+) -> pulumi.Output[str]:
+    """Returns the name of the role, which `nodeadm` activations are made for."""
+    ours = {"StringEquals": {"aws:SourceAccount": account}}
+    role = aws.iam.Role(
+        f"{name}-hybrid-node",
+        description="Nodes on the premises: join the cluster and pull images",
+        assume_role_policy=iam.trust("ssm.amazonaws.com", conditions=ours),
+        tags={**tags, "Name": f"{name}-hybrid-node"},
+        opts=children,
+    )
+    for policy in _POLICIES:
+        aws.iam.RolePolicyAttachment(f"{name}-hybrid-node-{policy}", role=role.name, policy_arn=iam.managed(region, policy), opts=children)
+    aws.iam.RolePolicy(
+        f"{name}-hybrid-node",
+        role=role.name,
+        policy=iam.document(
+            iam.Statement(sid="Join", actions=("eks:DescribeCluster", "eks-auth:AssumeRoleForPodIdentity"), resources=(cluster.arn,))
+        ),
+        opts=children,
+    )
+    aws.eks.AccessEntry(
+        f"{name}-hybrid-node",
+        cluster_name=cluster.name,
+        principal_arn=role.arn,
+        type="HYBRID_LINUX",
+        tags={**tags, "Name": f"{name}-hybrid-node"},
+        opts=children,
+    )
+    return role.name
