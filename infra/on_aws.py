@@ -37,6 +37,7 @@ def network(settings: Settings, opts: pulumi.ResourceOptions) -> Network:
             compute=address_needs.compute_needs(stack, settings.catalog),
             endpoints=endpoints.needed(stack),
             remote_cidrs=remote_cidrs(stack),
+            transit_gateway_id=stack.form.transit_gateway_id if isinstance(stack.form, Hybrid) else None,
             tags=tags(settings),
         ),
         opts,
