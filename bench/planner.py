@@ -1,7 +1,7 @@
 """How well the planner predicts published runs: every family of rows is predicted by constants fitted on all the others.
 
-Hides nothing: each row is printed with what was published, what the planner says, and what two naive rules say. Run with the project's
-Python: `python bench/planner.py [--rows] [--fit]`; `--fit` prints the constants fitted on all rows, those that the catalog of constants holds.
+Hides nothing: each row is printed with what was published, what the planner says, and what two naive rules say.
+Run `python bench/planner.py [--rows] [--fit]`; `--fit` prints the constants fitted on all rows, beside those in use.
 """
 
 from __future__ import annotations

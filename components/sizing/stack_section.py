@@ -33,7 +33,7 @@ def stack_section(request: Request, store: Store, *, nodes: int, spares: int, ca
         "purpose": "finetuning" if finetuning else "training",
         "instance_type": instance.name,
         "zone": zone,
-        "nodes": nodes + spares,
+        "nodes": nodes + spares,  # a fixed number: spares are warm and jobs placed by network layer only on nodes that are there
         "spares": spares,
         "fabric": "efa" if instance.efa else "tcp",
         "capacity": {"kind": "on-demand"},

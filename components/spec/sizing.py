@@ -144,8 +144,8 @@ class GoalSpec(Spec):
 class SizingSpec(Spec):
     """The planner's input; other sections of the task file are not its business."""
 
-    model: ModelSpec
-    training: TrainingSpec
+    model: ModelSpec = Field(description="the model's shape: layers, hidden, heads, vocab, sequence")
+    training: TrainingSpec = Field(description="what is trained on how much: at least tokens")
     hardware: HardwareSpec = Field(default_factory=HardwareSpec)
     parallelism: ParallelismSpec = Field(default_factory=ParallelismSpec)
     goal: GoalSpec = Field(default_factory=GoalSpec)
