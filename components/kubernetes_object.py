@@ -20,6 +20,7 @@ _TYPED: Mapping[tuple[str, str], Callable[..., pulumi.CustomResource]] = {
     ("v1", "Service"): kubernetes.core.v1.Service,
     ("v1", "ServiceAccount"): kubernetes.core.v1.ServiceAccount,
     ("apps/v1", "DaemonSet"): kubernetes.apps.v1.DaemonSet,
+    ("batch/v1", "CronJob"): kubernetes.batch.v1.CronJob,
     ("batch/v1", "Job"): kubernetes.batch.v1.Job,
     ("networking.k8s.io/v1", "NetworkPolicy"): kubernetes.networking.v1.NetworkPolicy,
     ("rbac.authorization.k8s.io/v1", "ClusterRole"): kubernetes.rbac.v1.ClusterRole,

@@ -12,7 +12,7 @@ from typing import Any, Final
 from components.catalog import Catalog
 from components.manifests import machines, quantities
 from components.planning.shares import queue_cards
-from components.spec.pools import PoolSpec
+from components.spec.pools import Block, PoolSpec
 from components.spec.quantities import Cards, Nodes
 from components.spec.queues import QueueSpec
 from components.spec.stack import StackSpec
@@ -105,8 +105,10 @@ def cluster_queue(queue: QueueSpec, pool: PoolSpec, cat: Catalog) -> Manifest:
         },
         "flavorFungibility": {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"},
         "resourceGroups": [{"coveredResources": list(amounts), "flavors": [{"name": pool.name, "resources": resources}]}],
-        "stopPolicy": "Hold" if queue.hold else "None",
     }
+    # For pools of Capacity Blocks the policy is the block clock's: said here, a deployment would open a queue that it holds.
+    if queue.hold or not isinstance(pool.capacity, Block):
+        spec["stopPolicy"] = "Hold" if queue.hold else "None"
     if queue.cohort:
         spec["cohortName"] = queue.cohort
     return _object("ClusterQueue", queue.name, spec)
