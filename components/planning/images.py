@@ -15,6 +15,7 @@ from components.catalog import Catalog, ImagePin
 from components.fabrics import efa
 from components.naming import listed
 from components.planning import address_needs, nodes
+from components.spec.form import SelfHosted
 from components.spec.stack import StackSpec
 from components.spec.storage import RegistrySpec
 
@@ -30,6 +31,9 @@ FOLDERS: Final = {
 # What ECR calls the publishers' registries where it isn't their own name.
 UPSTREAMS: Final = {"docker.io": "registry-1.docker.io"}
 _LUSTRE: Final = ("amazonlinux",)  # prepares the folders of file systems
+# Controllers, which reach their publishers through NAT where there is one.
+_CONTROLLERS: Final = ("jobset", "kueue", "kube-state-metrics", "prometheus-operator")
+_AWS_CONTROLLERS: Final = ("cluster-autoscaler", "load-balancer-controller")
 How = Literal["cached", "copied"]
 
 # Amazon ECR User Guide, service quotas of private registries, read 2026-11-30. Requests a second; downloads of layers are S3's.
@@ -102,12 +106,18 @@ def needed(stack: StackSpec, cat: Catalog) -> tuple[Mirrored, ...]:
 
     EKS' own add-ons aren't among them: EKS names their images in its registry of the stack's own region, which the endpoints reach.
     """
-    if not stack.on_aws:
-        return ()
+    if isinstance(stack.form, SelfHosted):
+        # Its nodes' own daemons are the machines' owner's.
+        names = _CONTROLLERS if stack.form.registry else ()
+        return tuple(_mirrored(cat.charts.images[name], "copied") for name in sorted(names))
     isolated = stack.network is not None and stack.network.egress == "isolated"
     # A first pull through the cache needs a way out of the network that asks (ECR User Guide, interface endpoints).
     cached = () if isolated else cached_registries(stack.storage.registry, cat)
-    names = {*_in_compute_network(stack, cat), *(_in_management_network() if isolated else ()), *(_LUSTRE if stack.storage.lustre else ())}
+    names = {
+        *_in_compute_network(stack, cat),
+        *((*_CONTROLLERS, *_AWS_CONTROLLERS) if isolated else ()),
+        *(_LUSTRE if stack.storage.lustre else ()),
+    }
     pins = [cat.charts.images[name] for name in sorted(names) if name in cat.charts.images]
     return tuple(_mirrored(pin, "cached" if pin.registry in cached else "copied") for pin in pins)
 
@@ -133,19 +143,6 @@ def _in_compute_network(stack: StackSpec, cat: Catalog) -> Iterator[str]:
     if pools:
         yield "node-exporter"
         yield "fluent-bit"
-
-
-def _in_management_network() -> tuple[str, ...]:
-    """Controllers, which reach their publishers through NAT where there is one."""
-    watching = (
-        "alertmanager",
-        "kube-state-metrics",
-        "kube-webhook-certgen",
-        "prometheus",
-        "prometheus-config-reloader",
-        "prometheus-operator",
-    )
-    return ("jobset", "kueue", "cluster-autoscaler", "load-balancer-controller", *watching)
 
 
 @dataclass(frozen=True, kw_only=True)

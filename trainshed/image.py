@@ -1,0 +1,55 @@
+"""`trainshed image`: an image promoted from one environment to the next, and the images of others brought into the account's registry.
+
+Hides which stream carries what, and the exit codes: 1 when the registry holds something else, 3 for what is missing.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+image_app = typer.Typer(name="image", help="The account's image registry: promote an image, fill the mirror.", no_args_is_help=True)
+
+Region = Annotated[
+    str | None, typer.Option("--region", metavar="REGION", help="the registry's region; the AWS configuration's when left out")
+]
+Json = Annotated[bool, typer.Option("--json", help="print one JSON object and nothing else on standard output")]
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+@image_app.command("promote")
+def promote(
+    image: Annotated[
+        str, typer.Argument(metavar="IMAGE", help="repository:TAG with an environment's tag (trainer:dev-1.4), or repository@sha256:…")
+    ],
+    to: Annotated[str, typer.Option("--to", metavar="ENVIRONMENT", help="dev, staging, prod or standby")],
+    version: Annotated[
+        str | None, typer.Option("--version", metavar="VERSION", help="what follows the environment in the new tag; that of IMAGE's tag")
+    ] = None,
+    region: Region = None,
+    json_output: Json = False,
+) -> None:
+    """Give an image that exists the tag of another environment. Nothing is built: both tags mean the same digest."""
+    from trainshed.image_promote import run
+
+    raise typer.Exit(run(image, to=to, version=version, region=region, json_output=json_output))
+
+
+@image_app.command("mirror")
+def mirror(
+    stack: Annotated[str, typer.Argument(metavar="STACK", help="a stack's name (prod) or the path of a stack file")],
+    run: Annotated[bool, typer.Option("--run", help="copy and fetch them now, with crane, skopeo or docker, whichever is found")] = False,
+    account: Annotated[
+        str | None, typer.Option("--account", metavar="ID", help="the account of the registry; asked of AWS for --run")
+    ] = None,
+    json_output: Json = False,
+) -> None:
+    """The images of others that the stack's nodes pull from its own registry, and how each gets there."""
+    from trainshed.image_mirror import mirror as act
+
+    raise typer.Exit(act(stack, run=run, account=account, json_output=json_output))
