@@ -140,7 +140,7 @@ def registry(settings: Settings, net: Network, opts: pulumi.ResourceOptions) -> 
             region=stack.region,
             account_id=net.account_id,
             images=images.needed(stack, cat),
-            cached_registries=images.cached_registries(stack.storage.registry, cat),
+            cached_registries=images.cached_by(stack, cat),
             protect=stack.governance.delete_protection,
             force_delete=stack.environment == "dev",
             tags=tags(settings),

@@ -101,6 +101,18 @@ def cached_registries(spec: RegistrySpec, cat: Catalog) -> tuple[str, ...]:
     )
 
 
+def cached_by(stack: StackSpec, cat: Catalog) -> tuple[str, ...]:
+    """Publishers whose images come through the cache of this stack's network: none without a way out, which a first pull needs.
+
+    ECR User Guide, interface endpoints: the network that asks for an image for the first time must reach the internet; later pulls don't.
+    """
+    return () if _isolated(stack) else cached_registries(stack.storage.registry, cat)
+
+
+def _isolated(stack: StackSpec) -> bool:
+    return stack.network is not None and stack.network.egress == "isolated"
+
+
 def needed(stack: StackSpec, cat: Catalog) -> tuple[Mirrored, ...]:
     """Images of others that the stack's pods pull from the account's registry, by name.
 
@@ -110,9 +122,7 @@ def needed(stack: StackSpec, cat: Catalog) -> tuple[Mirrored, ...]:
         # Its nodes' own daemons are the machines' owner's.
         names = _CONTROLLERS if stack.form.registry else ()
         return tuple(_mirrored(cat.charts.images[name], "copied") for name in sorted(names))
-    isolated = stack.network is not None and stack.network.egress == "isolated"
-    # A first pull through the cache needs a way out of the network that asks (ECR User Guide, interface endpoints).
-    cached = () if isolated else cached_registries(stack.storage.registry, cat)
+    isolated, cached = _isolated(stack), cached_by(stack, cat)
     names = {
         *_in_compute_network(stack, cat),
         *((*_CONTROLLERS, *_AWS_CONTROLLERS) if isolated else ()),
