@@ -193,7 +193,7 @@ def _planned(request: Request, cat: Catalog, nodes: int) -> tuple[Plan | None, l
                 id="idle-cards",
                 path="hardware.nodes",
                 said=f"{available - best.layout.cards:,} of {available:,} cards stay idle: "
-                f"a batch of {best.job.global_batch} sequences deals out over {best.layout.data} data ranks at most",
+                f"a batch of {best.job.global_batch} sequences deals out over {best.layout.cards:,} of them",
                 hint=idle_hint,
                 severity="warning",
             )

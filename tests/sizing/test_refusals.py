@@ -46,15 +46,24 @@ TOKENS = "training: {tokens: 1T}\n"
         ),
         (
             LLAMA_3_70B + TOKENS + "hardware: {nodes: 16}\nparallelism: {tensor: 8, pipeline: 4, virtual_stages: 3}\n",
-            "task.yaml:4:55 parallelism.virtual_stages: 20 layers of a stage do not divide by virtual_stages 3; use one of: 1, 2, 4, 5, 10, 20",
+            (
+                "task.yaml:4:55 parallelism.virtual_stages: 20 layers of a stage do not divide by virtual_stages 3; "
+                "use one of: 1, 2, 4, 5, 10, 20"
+            ),
         ),
         (
             LLAMA_3_8B + TOKENS + "hardware: {nodes: 4}\nparallelism: {tensor: 16}\n",
-            "task.yaml:4:23 parallelism.tensor: tensor 16 is wider than the 8 cards that fast links join on p5.48xlarge; at most 8; split further by pipeline",
+            (
+                "task.yaml:4:23 parallelism.tensor: tensor 16 is wider than the 8 cards that fast links join on p5.48xlarge; "
+                "at most 8; split further by pipeline"
+            ),
         ),
         (
             LLAMA_3_8B + TOKENS + "hardware: {nodes: 4}\nparallelism: {expert: 4}\n",
-            "task.yaml:4:23 parallelism.expert: expert 4 is asked for, but the model has no experts; describe them in model.experts, or leave expert out",
+            (
+                "task.yaml:4:23 parallelism.expert: expert 4 is asked for, but the model has no experts; "
+                "describe them in model.experts, or leave expert out"
+            ),
         ),
         (
             LLAMA_3_8B + TOKENS + "hardware: {nodes: 4}\nparallelism: {context: 3}\n",
@@ -62,7 +71,10 @@ TOKENS = "training: {tokens: 1T}\n"
         ),
         (
             LLAMA_3_8B + TOKENS + "hardware: {nodes: 1}\nparallelism: {tensor: 8, pipeline: 4}\n",
-            "task.yaml:4:14 parallelism: tensor x pipeline x context is 32, more than the 8 cards of 1 nodes; use at least 4 nodes or a smaller split",
+            (
+                "task.yaml:4:14 parallelism: tensor x pipeline x context is 32, more than the 8 cards of 1 nodes; "
+                "use at least 4 nodes or a smaller split"
+            ),
         ),
         (
             LLAMA_3_8B + TOKENS + "hardware: {nodes: 5}\nparallelism: {tensor: 8, pipeline: 2}\n",
@@ -86,8 +98,10 @@ TOKENS = "training: {tokens: 1T}\n"
         ),
         (
             LLAMA_3_8B + TOKENS + "hardware: {instance_type: p5.48xlarge, accelerator: h100}\n",
-            "task.yaml:3:53 hardware.accelerator: both an instance_type and an accelerator are named; "
-            "keep instance_type for machines of the catalog, accelerator for others",
+            (
+                "task.yaml:3:53 hardware.accelerator: both an instance_type and an accelerator are named; "
+                "keep instance_type for machines of the catalog, accelerator for others"
+            ),
         ),
         (
             LLAMA_3_8B + TOKENS + "hardware: {instance_type: p5.48xlarge, cards_per_node: 4}\n",
@@ -95,8 +109,10 @@ TOKENS = "training: {tokens: 1T}\n"
         ),
         (
             LLAMA_3_8B + "training: {tokens: 1T, precision: fp8}\nhardware: {accelerator: a100-80, nodes: 8}\n",
-            "task.yaml:2:35 training.precision: fp8 is asked for, but a100-80's cards have no 8-bit arithmetic; "
-            "use bf16, or cards that have it: l4, l40s, h100, h100-96, h100-pcie or h100-nvl",
+            (
+                "task.yaml:2:35 training.precision: fp8 is asked for, but a100-80's cards have no 8-bit arithmetic; "
+                "use bf16, or cards that have it: l4, l40s, h100, h100-96, h100-pcie or h100-nvl"
+            ),
         ),
         (
             LLAMA_3_8B + "training: {tokens: 1T, precision: bf16}\nhardware: {accelerator: v100, nodes: 8}\n",
@@ -132,9 +148,11 @@ TOKENS = "training: {tokens: 1T}\n"
         ),
         (
             LLAMA_3_405B + TOKENS + "hardware: {accelerator: a100-40, nodes: 2}\n",
-            "task.yaml:3:41 hardware.nodes: the model does not fit 16 cards of a100-40 under any split: "
-            "the tightest split needs 456.1 GiB a card of 39.4 usable; "
-            "the nearest that fits is 32 nodes: tensor 8, pipeline 32, recompute full, zero1, 38.7 GiB a card",
+            (
+                "task.yaml:3:41 hardware.nodes: the model does not fit 16 cards of a100-40 under any split: "
+                "the tightest split needs 456.1 GiB a card of 39.4 usable; "
+                "the nearest that fits is 32 nodes: tensor 8, pipeline 32, recompute full, zero1, 38.7 GiB a card"
+            ),
         ),
     ],
 )
@@ -143,7 +161,10 @@ def test_a_refusal_says_what_was_written_and_what_would_do(text: str, said: str)
 
 
 def test_everything_wrong_is_told_at_once_in_the_file_s_order() -> None:
-    text = "model: {layers: 8O, hidden: 4096, heads: 32, vocab: 1, sequence: 1}\ntraining: {tokens: 0}\nhardware: {accelerator: h10, nodes: 0}\nmodle: 3\n"
+    text = (
+        "model: {layers: 8O, hidden: 4096, heads: 32, vocab: 1, sequence: 1}\ntraining: {tokens: 0}\n"
+        "hardware: {accelerator: h10, nodes: 0}\nmodle: 3\n"
+    )
     assert refused(text) == [
         'task.yaml:1:17 model.layers: "8O" is text; a whole number is wanted',
         "task.yaml:2:20 training.tokens: 0: a number above 0 is wanted",

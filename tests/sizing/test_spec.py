@@ -27,7 +27,8 @@ def test_whole_numbers_of_tokens_read_back_with_and_without_underscores(tokens: 
 
 
 def test_json_is_a_task_file_too() -> None:
-    text = '{"model": {"layers": 32, "hidden": 4096, "heads": 32, "vocab": 32000, "sequence": 4096}, "training": {"tokens": "1T"}, "hardware": {"nodes": 8}}'
+    model = '{"layers": 32, "hidden": 4096, "heads": 32, "vocab": 32000, "sequence": 4096}'
+    text = f'{{"model": {model}, "training": {{"tokens": "1T"}}, "hardware": {{"nodes": 8}}}}'
     read = reading.read_text(text, "task.json", CAT)
     assert read.problems == () and read.request is not None and read.request.spec.training.tokens == 1e12
 
