@@ -66,6 +66,7 @@ def _on_aws(settings: Settings) -> Built:
     devices = in_cluster.devices(settings, registry.prefix, cluster.ready, both)
     isolated = stack.network is not None and stack.network.egress == "isolated"
     queueing = in_cluster.queueing(settings, namespaces, registry.prefix if isolated else None, cluster.ready, both)
+    in_cluster.block_clock(settings, queueing, registry.prefix if isolated else None, both)
     return Built(
         network=network,
         registry=registry,

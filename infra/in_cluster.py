@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pulumi
 
+from components.block_clock import BlockClock, BlockClockArgs
 from components.cluster import Cluster
 from components.devices import Devices, DevicesArgs
 from components.namespaces import Namespaces, NamespacesArgs
@@ -55,3 +56,9 @@ def queueing(
     return Queueing(
         "queueing", QueueingArgs(spec=stack, catalog=settings.catalog, namespaces=made.namespaces, after=after, mirror=mirror), opts
     )
+
+
+def block_clock(settings: Settings, queues: Queueing, mirror: pulumi.Input[str] | None, opts: pulumi.ResourceOptions) -> BlockClock:
+    """What holds the queues of Capacity Blocks and tells their jobs to leave."""
+    args = BlockClockArgs(spec=settings.valid, catalog=settings.catalog, registry_prefix=mirror, after=[queues.kueue])
+    return BlockClock("block-clock", args, opts)
