@@ -60,6 +60,11 @@ def topology(layers: int) -> Manifest:
     return _object("Topology", topology_name(layers), {"levels": [{"nodeLabel": label} for label in levels]})
 
 
+def flavor_name(pool: PoolSpec, cat: Catalog) -> str:
+    """The pool's name, and its topology's where it has one: a flavor's topology can't be changed, so another one is another flavor."""
+    return f"{pool.name}-{topology_name(machines.layers(pool, cat))}" if machines.placed_by_topology(pool, cat) else pool.name
+
+
 def flavor(pool: PoolSpec, cat: Catalog) -> Manifest:
     """The pool's nodes as a flavor. It names a topology only where its nodes are there before the job."""
     spec: Manifest = {"nodeLabels": machines.node_labels(pool)}
@@ -68,7 +73,7 @@ def flavor(pool: PoolSpec, cat: Catalog) -> Manifest:
         spec["tolerations"] = found
     if machines.placed_by_topology(pool, cat):
         spec["topologyName"] = topology_name(machines.layers(pool, cat))
-    return _object("ResourceFlavor", pool.name, spec)
+    return _object("ResourceFlavor", flavor_name(pool, cat), spec)
 
 
 def quota_nodes(queue: QueueSpec, pool: PoolSpec, cat: Catalog) -> Nodes:
@@ -104,7 +109,7 @@ def cluster_queue(queue: QueueSpec, pool: PoolSpec, cat: Catalog) -> Manifest:
             "borrowWithinCohort": {"policy": "Never"},
         },
         "flavorFungibility": {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"},
-        "resourceGroups": [{"coveredResources": list(amounts), "flavors": [{"name": pool.name, "resources": resources}]}],
+        "resourceGroups": [{"coveredResources": list(amounts), "flavors": [{"name": flavor_name(pool, cat), "resources": resources}]}],
     }
     # For pools of Capacity Blocks the policy is the block clock's: said here, a deployment would open a queue that it holds.
     if queue.hold or not isinstance(pool.capacity, Block):

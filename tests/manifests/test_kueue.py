@@ -51,9 +51,9 @@ def test_no_queue_hands_out_more_than_its_nodes_hold_and_the_largest_job_fits_ex
 def test_each_flavor_has_the_labels_and_tolerates_exactly_the_taints_of_its_pools_nodes(name: str):
     given = stack(name)
     for pool in given.pools:
-        found = kueue.objects(given, CAT).flavors.get(pool.name)
-        if found is None:
+        if pool.name not in {queue.pool for queue in given.queues}:
             continue
+        found = kueue.objects(given, CAT).flavors[pool.name]
         taints = nodes.taints(pool, CAT)
         tolerated = [(each["key"], each["value"], each["effect"]) for each in found["spec"].get("tolerations", [])]
         assert tolerated == [(taint.key, taint.value, taint.effect) for taint in taints]
@@ -190,3 +190,13 @@ def test_flavors_carry_at_most_as_many_tolerations_as_the_definition_allows():
     for name in STACKS:
         for pool in stack(name).pools:
             assert len(machines.tolerations(pool, CAT)) <= kueue.MAX_FLAVOR_TOLERATIONS
+
+
+def test_another_topology_is_another_flavor_because_kueue_never_changes_one():
+    pool = "{{name: train, purpose: training, instance_type: p5.48xlarge, zone: usw2-az3, nodes: {{min: {least}, max: 4}}}}"
+    queues = "[{name: q, pool: train, cards: 32}]"
+    warm, cold = (stack_of(pools=f"[{pool.format(least=least)}]", queues=queues) for least in (1, 0))
+    assert kueue.flavor_name(warm.pool("train"), CAT) == "train-aws-3-layers"
+    assert kueue.flavor_name(cold.pool("train"), CAT) == "train"
+    used = kueue.objects(warm, CAT).cluster_queues["q"]["spec"]["resourceGroups"][0]["flavors"][0]["name"]
+    assert used == kueue.objects(warm, CAT).flavors["train"]["metadata"]["name"] == "train-aws-3-layers"
