@@ -26,7 +26,7 @@ def assumptions() -> list[dict[str, Any]]:
         }
         for one in (*CONSTANTS, FRAMEWORK, FRAGMENTATION, *goodput.CONSTANTS)
     ]
-    batch = "batches of about 4 million tokens, 16 million from 100 billion active parameters"
+    batch = "batches of about 4 million tokens, 16 million from 100 billion parameters"
     choices = {
         "defaults": (f"{request.DEFAULT_INSTANCE}, {request.DEFAULT_DAYS:g} days, {batch}", "what a task file leaves out"),
         "cards": (machines.AS_OF, "vendors' data sheets in components/sizing/machines.py, and the catalog"),

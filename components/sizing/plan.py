@@ -27,6 +27,8 @@ from components.sizing.uncertainty import Band
 _DAY = 86400.0
 _FIRST_GUESS = 0.4  # share of the peak that the seed estimate takes for granted
 _SEARCH_NODES = 8
+_WORTH_MORE_NODES = 0.97  # of the days, at most, that more nodes must bring them to
+_GROWTH = 4.0
 _IDLE_WORTH_SAYING = 0.03
 
 
@@ -109,37 +111,46 @@ def plan(request: Request, cat: Catalog) -> tuple[Plan | None, list[Problem]]:
     guess = flops_per_token(request) * request.spec.training.tokens / (_FIRST_GUESS * request.machine.card.tflops * 1e12 * seconds)
     nodes = max(1, math.ceil(guess / cards))
     best: Plan | None = None
-    last: tuple[Plan | None, list[Problem]] = (None, [])
+    fastest: Plan | None = None
+    last: list[Problem] = []
     tried: set[int] = set()
     for _ in range(_SEARCH_NODES):
         if nodes in tried:
             break
         tried.add(nodes)
-        last = _planned(request, cat, nodes)
-        made = last[0]
+        made, last = _planned(request, cat, nodes)
         if made is None:
             nodes *= 2  # too little memory in all: the same days want more cards
             continue
         if made.days.expected <= days and (best is None or made.nodes < best.nodes):
             best = made
-        nodes = _next(made, nodes, days, tried)
-    if best is not None:
-        return best, []
-    made = last[0]
-    if made is None:
-        return last
+        gained = fastest is None or made.days.expected < _WORTH_MORE_NODES * fastest.days.expected
+        if fastest is None or made.days.expected < fastest.days.expected:
+            fastest = made
+        nodes = _next(made, days, tried)
+        if made.days.expected > days and not gained:
+            # An odd number of nodes may deal the batch out badly: a rounder one gets a try before more nodes count as no help.
+            nodes = _rounder(max(tried))
+    if best is not None or fastest is None:
+        return best, [] if best else last
     late = Problem(
         id="goal-days",
         path="goal.days",
-        said=f"{days:g} days can't be reached: the best plan found takes {made.days.expected:.1f} days",
-        hint="raise goal.days, global_batch or the network",
+        said=f"{days:g} days can't be reached: the fastest plan found takes {fastest.days.expected:.1f} on {fastest.nodes:,} nodes",
+        hint="raise training.global_batch, so that more cards find work, or goal.days",
         severity="warning",
     )
-    return replace(made, problems=(*made.problems, late)), []
+    return replace(fastest, problems=(*fastest.problems, late)), []
 
 
-def _next(made: Plan, nodes: int, days: float, tried: set[int]) -> int:
-    wanted = max(1, math.ceil(made.nodes * made.days.expected / days))
+def _rounder(nodes: int) -> int:
+    """The next number of nodes that is a multiple of a quarter to an eighth of its own power of two."""
+    step = 1 << max(0, nodes.bit_length() - 3)
+    return -(-nodes // step) * step
+
+
+def _next(made: Plan, days: float, tried: set[int]) -> int:
+    wanted = max(1, math.ceil(made.nodes * min(made.days.expected / days, _GROWTH)))
     if wanted in tried:
         wanted = made.nodes if made.days.expected <= days else wanted + max(1, wanted // 50)
     return wanted

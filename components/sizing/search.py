@@ -6,7 +6,7 @@ Hides the order of the search: tensor inside the fast domain, context for long s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from components.sizing import memory
 from components.sizing.constants import DEFAULT, Tuning
@@ -22,7 +22,7 @@ _LONG_SEQUENCE = 16384  # beyond it one card's activations of a single sequence 
 _TENSOR_LIMIT = 16
 _VIRTUAL_LIMIT = 12
 _BATCH_TOKENS, _LARGE_BATCH_TOKENS = 4_194_304, 16_777_216  # LLaMA, BLOOM: 4 M; Llama 3 405B: 16 M
-_LARGE_MODEL = 100e9  # active parameters
+_LARGE_MODEL = 100e9  # parameters
 _BATCH_SLACK = (0.75, 1.5)  # how far a batch that the task leaves open may be from those
 
 
@@ -89,8 +89,9 @@ def virtual_choices(layers: int, pipeline: int, micro: int) -> list[int]:
     return [v for v in divisors(max(dealt)) if v <= _VIRTUAL_LIMIT]
 
 
-def _data_choices(cards: int, inner: int, batch: int | None) -> list[int]:
-    room = cards // inner
+def _data_choices(cards: int, inner: int, batch: int | None, most: int) -> list[int]:
+    """Data ranks: all there is room for, or the most that a batch deals out over; the others stay idle."""
+    room = min(cards // inner, most)
     if room < 1:
         return []
     if batch is None:
@@ -99,45 +100,43 @@ def _data_choices(cards: int, inner: int, batch: int | None) -> list[int]:
     return fitting[-1:]
 
 
+def _batches(batch: int | None, wanted: int, step: int, pipeline: int, most: int) -> list[int]:
+    """Batches that deal out over `step` sequences a round: as asked, or near the usual one, in whole pipeline rounds too."""
+    if batch is not None:
+        return [] if batch % step else [batch]
+    near = {max(1, round(wanted / unit)) * unit for unit in (step, step * pipeline)}
+    return sorted(total for total in near if wanted * _BATCH_SLACK[0] <= total <= most)
+
+
 def usual_batch(shape: Shape) -> int:
     """Sequences of a step where the task file leaves it open."""
-    tokens = _LARGE_BATCH_TOKENS if shape.active >= _LARGE_MODEL else _BATCH_TOKENS
+    tokens = _LARGE_BATCH_TOKENS if shape.total >= _LARGE_MODEL else _BATCH_TOKENS
     return max(1, round(tokens / shape.sequence))
 
 
-def layouts(
-    shape: Shape, machine: Machine, cards: int, training: TrainingSpec, asked: ParallelismSpec, *, any_batch: bool = False
-) -> Iterator[tuple[Layout, int]]:
+def layouts(shape: Shape, machine: Machine, cards: int, training: TrainingSpec, asked: ParallelismSpec) -> Iterator[tuple[Layout, int]]:
     """Every split with its global batch, before recomputation and sharding are chosen."""
     batch = training.global_batch
     wanted = batch or usual_batch(shape)
-    least, most = (0, 1 << 62) if any_batch or batch else (wanted * _BATCH_SLACK[0], wanted * _BATCH_SLACK[1])
+    most = batch or max(1, int(wanted * _BATCH_SLACK[1]))
     for tensor in [asked.tensor] if asked.tensor else tensor_choices(shape, machine):
         for context in [asked.context] if asked.context else context_choices(shape):
             for pipeline in [asked.pipeline] if asked.pipeline else pipeline_choices(shape, machine):
-                for data in _data_choices(cards, tensor * context * pipeline, batch):
+                for data in _data_choices(cards, tensor * context * pipeline, batch, most):
                     for micro_batch in [asked.micro_batch] if asked.micro_batch else _MICRO_BATCHES:
-                        total = batch or max(1, round(wanted / (data * micro_batch))) * data * micro_batch
-                        if total % (data * micro_batch) or not least <= total <= most:
-                            continue
-                        micro = total // (data * micro_batch)
-                        for expert in [asked.expert] if asked.expert else expert_choices(shape):
-                            if (data * context) % expert:
-                                continue
-                            virtual = [asked.virtual_stages] if asked.virtual_stages else virtual_choices(shape.layers, pipeline, micro)
-                            for chunks in virtual:
-                                yield (
-                                    Layout(
-                                        tensor=tensor,
-                                        pipeline=pipeline,
-                                        context=context,
-                                        expert=expert,
-                                        data=data,
-                                        virtual=chunks,
-                                        micro_batch=micro_batch,
-                                    ),
-                                    total,
-                                )
+                        outer = Layout(tensor=tensor, pipeline=pipeline, context=context, data=data, micro_batch=micro_batch)
+                        for total in _batches(batch, wanted, data * micro_batch, pipeline, most):
+                            for expert, virtual in _inner(shape, outer, total, asked):
+                                yield replace(outer, expert=expert, virtual=virtual), total
+
+
+def _inner(shape: Shape, outer: Layout, batch: int, asked: ParallelismSpec) -> Iterator[tuple[int, int]]:
+    """Expert groups and chunks of a stage for a split that is otherwise chosen."""
+    micro = outer.micro_batches(batch)
+    for expert in [asked.expert] if asked.expert else expert_choices(shape):
+        if (outer.data * outer.context) % expert == 0:
+            for virtual in [asked.virtual_stages] if asked.virtual_stages else virtual_choices(shape.layers, outer.pipeline, micro):
+                yield expert, virtual
 
 
 def keepings(layout: Layout, training: TrainingSpec) -> Iterator[tuple[Sharding, Recompute]]:
@@ -166,28 +165,11 @@ def search(
     ignore_memory: bool = False,
 ) -> Found:
     """All splits of `cards` cards that keep to what the task file asks, best first by tokens a second."""
-    found = _search(shape, machine, cards, training, asked, tuning, ignore_memory=ignore_memory, any_batch=False)
-    if found.fitting or training.global_batch:
-        return found
-    return _search(shape, machine, cards, training, asked, tuning, ignore_memory=ignore_memory, any_batch=True)
-
-
-def _search(
-    shape: Shape,
-    machine: Machine,
-    cards: int,
-    training: TrainingSpec,
-    asked: ParallelismSpec,
-    tuning: Tuning,
-    *,
-    ignore_memory: bool,
-    any_batch: bool,
-) -> Found:
     clocks: dict[int, Clock] = {}
     fitting: list[Candidate] = []
     tightest: tuple[float, Layout, Job, Memory] | None = None
     tried = 0
-    for layout, batch in layouts(shape, machine, cards, training, asked, any_batch=any_batch):
+    for layout, batch in layouts(shape, machine, cards, training, asked):
         if batch not in clocks:
             job = Job(
                 shape=shape,

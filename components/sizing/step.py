@@ -148,6 +148,9 @@ class Clock:
         if layout.sharding == "zero3":
             gathered = gathers(2.0) * (1 if layout.recompute == "none" and micro == 1 and layout.pipeline > 1 else 2) + gathers(gradient)
             share = tuning.shard_overlap
+            # Weights are gathered layer by layer, twice, and gradients once: each is a round of its own.
+            rounds = 3 * (job.shape.layers / layout.pipeline - 1)
+            gathered += rounds * wide.steps * wide.latency
             exposed = gathered * (1 - share) + max(0.0, gathered * share - busy)
             return exposed * micro, crossing * micro * (4.0 + gradient)
         total = gathers(gradient) + (gathers(gradient) if layout.sharding == "ddp" else gathers(2.0))
