@@ -33,6 +33,8 @@ from tests.policies.plan_json import plan  # noqa: E402
 from tests.policies.stacks import environment_of, records_of  # noqa: E402
 
 RUNS = 3
+NAMES = ("security", "cost")
+OPTIONS = ("--framework", "terraform_plan", "--skip-download", "--compact", "--quiet", "--output", "json")
 
 
 def timed(work: Callable[[], Any]) -> float:
@@ -57,7 +59,7 @@ def over_the_wire(stack: str) -> tuple[float, float]:
     records = records_of(stack)
     start = time.monotonic()
     with ExitStack() as started, ThreadPoolExecutor() as pool:
-        packs: list[Analyzer] = list(pool.map(lambda name: started.enter_context(running(name, stderr=subprocess.DEVNULL)), ("security", "cost")))
+        packs: list[Analyzer] = list(pool.map(lambda name: started.enter_context(running(name, stderr=subprocess.DEVNULL)), NAMES))
         ready = time.monotonic()
         list(pool.map(lambda analyzer: analyzer.everything(records), packs))
         done = time.monotonic()
@@ -71,7 +73,7 @@ def checkov(stack: str) -> float | None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "plan.json"
         path.write_text(plan(records_of(stack)))
-        words = [str(program), "--file", str(path), "--framework", "terraform_plan", "--skip-download", "--compact", "--quiet", "--output", "json"]
+        words = [str(program), "--file", str(path), *OPTIONS]
         return median(lambda: subprocess.run(words, capture_output=True, check=False))
 
 

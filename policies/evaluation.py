@@ -1,7 +1,7 @@
 """An evaluation: a pack asked about resources, and the report of what it said.
 
-Hides how outcomes become violations: unknown values become doubts, wrong types violations, exemptions take violations away and are listed, and no
-secret reaches a message. The engine's wire and the offline preview both come through here.
+Hides how outcomes become violations: unknown values become doubts, wrong types violations, exemptions take violations away and are
+listed, and no secret reaches a message. The engine's wire and the offline preview both come through here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """An exemption: a team's dated statement that one rule does not hold for some resources, and why.
 
-Hides how an entry is checked: one without an owner, a reason or a date excuses nothing and is a violation itself, and so is one that has expired.
+Hides how an entry is checked: one without an owner, a reason or a date excuses nothing and is a violation itself, and so is one that has
+expired.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from datetime import date
 from types import MappingProxyType, ModuleType
 from typing import Any, Literal, TypeVar
 
-from policies.resources import Resource, Stack
-from policies.values import ABSENT, Node, Unjudged, WrongType
+from policies.resources import Resource
+from policies.values import ABSENT, SIGNATURE, Node, Unjudged, WrongType
 
 T = TypeVar("T")
 Severity = Literal["critical", "high", "medium", "low"]
@@ -148,3 +148,20 @@ def each_resource(resources: Iterable[Resource], judge: Callable[[Resource], Ite
 def missing(path: str) -> Node:
     """A node for what a stack lacks."""
     return Node(ABSENT, path)
+
+
+def editable(inputs: dict[str, Any], key: str) -> dict[str, Any] | None:
+    """The map under a key of the wire's inputs, made where it is missing; None where it is unknown, secret or of another type."""
+    if inputs.get(key) is None:
+        inputs[key] = {}
+    return inputs[key] if _is_plain_map(inputs[key]) else None
+
+
+def editable_elements(inputs: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    """The maps of a list in the wire's inputs, without those that are unknown or secret."""
+    listed = inputs.get(key)
+    return [element for element in listed if _is_plain_map(element)] if isinstance(listed, list) else []
+
+
+def _is_plain_map(value: object) -> bool:
+    return isinstance(value, dict) and SIGNATURE not in value

@@ -1,7 +1,7 @@
 """What machines have and what things cost, read from the project's dated files as data.
 
-The pack reads `components/catalog/data/*.json` itself, because a pack that the engine starts may import nothing of the project. It hides where a
-region's price comes from; a price that isn't there is None and never 0.
+The pack reads `components/catalog/data/*.json` itself, because a pack that the engine starts may import nothing of the project. It hides
+where a region's price comes from; a price that isn't there is None and never 0.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""An estimate: what a stack costs a month by its declarations alone, for the engine's wire, where nobody hands in the project's own cost model.
+"""An estimate: what a stack costs a month by its declarations alone, for when nobody hands in the cost model's figure.
 
-It prices what has a size (machines, volumes, file systems, control planes, gateways, endpoints, keys); what depends on use, and what has no known
-price, is listed as unpriced and never counted as 0.
+It prices what has a size (machines, volumes, file systems, control planes, gateways, endpoints, keys); what depends on use, and what has
+no known price, is listed as unpriced and never counted as 0.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Asks checkov about Terraform plans; run by checkov's own Python, which is why it imports nothing else.
+"""Asks checkov about Terraform plans and Kubernetes manifests; run by checkov's own Python, which is why it imports nothing else.
 
-usage: run_checkov.py PLAN.json ...; prints {path: {"passed": [[check, address]], "failed": [...], "seconds": 0.2}} as JSON. The first plan also
-pays for checkov's start; each further one is a run in the same process.
+usage: run_checkov.py PLAN.json|MANIFESTS.yaml ...
+prints {path: {"passed": [[check, address]], "failed": [...], "seconds": 0.2}} as JSON. The first file also pays for checkov's start; each
+further one is a run in the same process.
 """
 
 import json
@@ -15,13 +16,15 @@ logging.disable(logging.CRITICAL)
 
 
 def main(paths):
+    from checkov.kubernetes.runner import Runner as Manifests
     from checkov.runner_filter import RunnerFilter
-    from checkov.terraform.plan_runner import Runner
+    from checkov.terraform.plan_runner import Runner as Plans
 
     found = {}
     for path in paths:
         start = time.monotonic()
-        report = Runner().run(root_folder=None, files=[path], runner_filter=RunnerFilter(framework=["terraform_plan"]))
+        runner, framework = (Manifests(), "kubernetes") if path.endswith(".yaml") else (Plans(), "terraform_plan")
+        report = runner.run(root_folder=None, files=[path], runner_filter=RunnerFilter(framework=[framework]))
         reports = report if isinstance(report, list) else [report]
         found[path] = {
             "passed": sorted([check.check_id, check.resource] for each in reports for check in each.passed_checks),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Literal
 
-from tests.policies.good import Record, good_stack, pod_spec, record, urn
+from tests.policies.good import Record, document, good_stack, pod_spec, record, urn
 
 TODAY = date(2026, 11, 30)
 UNKNOWN = "<unknown>"
@@ -119,7 +119,15 @@ STAR = '{"Statement": [{"Effect": "Allow", "Principal": "*", "Action": "s3:GetOb
 ALL_ACTIONS = '{"Statement": {"Effect": "Allow", "Action": "s3:*", "Resource": "arn:aws:s3:::acme-data/*"}}'
 DECRYPT = '{"Statement": [{"Effect": "Allow", "Action": ["kms:Decrypt"], "Resource": "*"}]}'
 WRITES = '{"Statement": [{"Effect": "Allow", "Action": ["s3:PutObject"], "Resource": "*"}]}'
-LOCKOUT = '{"Statement": [{"Effect": "Deny", "Principal": "*", "Action": "s3:*", "Resource": "*", "Condition": {"StringNotEquals": {"aws:SourceVpce": "vpce-1"}}}]}'
+LOCKOUT = document(
+    {
+        "Effect": "Deny",
+        "Principal": "*",
+        "Action": "s3:*",
+        "Resource": "*",
+        "Condition": {"StringNotEquals": {"aws:SourceVpce": "vpce-1"}},
+    }
+)
 KEY_STAR = '{"Statement": [{"Effect": "Allow", "Principal": {"AWS": "*"}, "Action": "kms:*", "Resource": "*"}]}'
 TRUST_STAR = '{"Statement": [{"Effect": "Allow", "Principal": {"AWS": ["*"]}, "Action": "sts:AssumeRole"}]}'
 KEY_TEXT = "#!/bin/sh\nexport AWS_ACCESS_KEY_ID=" + "AKIA" + "IOSFODNN7EXAMPLE\n"

@@ -1,7 +1,8 @@
 """A Terraform plan as checkov reads it, rendered from a preview's records.
 
-Plan JSON is the one input by which checkov judges as it judges HCL (in `.tf.json` it skips IAM checks). Values stand under `planned_values`, what
-is unknown under `after_unknown`, and who refers to whom under `configuration`, without which checkov's joins see nothing.
+Plan JSON is the one input by which checkov judges as it judges HCL (in `.tf.json` it skips IAM checks). Values stand under
+`planned_values`, what is unknown under `after_unknown`, and who refers to whom under `configuration`, without which checkov's joins see
+nothing.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+import yaml
 
 # Where the Terraform name follows neither `aws_MODULE_NAME` nor, for these modules, `aws_NAME`.
 PLAIN_MODULES = frozenset({"ec2", "autoscaling", "lb"})
@@ -163,3 +166,15 @@ def _documents(values: dict[str, Any]) -> dict[str, Any]:
         if isinstance(values.get(key), list):
             values[key] = json.dumps(values[key][0])
     return values
+
+
+def manifests(records: Iterable[Mapping[str, Any]]) -> str:
+    """The Kubernetes objects of a stack as manifests, for checkov's other framework."""
+    objects: list[dict[str, Any]] = []
+    for record in records:
+        if record["type"].startswith("kubernetes:"):
+            _, version, kind = record["type"].split(":", 2)
+            meta = {"name": label(record["name"]), **(record["inputs"].get("metadata") or {})}
+            head = {"apiVersion": version.removeprefix("core/"), "kind": kind}
+            objects.append({**head, **record["inputs"], "metadata": meta})
+    return yaml.safe_dump_all(objects)

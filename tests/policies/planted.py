@@ -10,23 +10,34 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tests.policies.cases import CONTAINER, JOB, KEY_TEXT, LOCKOUT, POD, REMOVE, TEMPLATE, TRAINING, Path, companion, pods_of, put
 from tests.policies.cases import ADMIN as ADMIN_ENTRY
 from tests.policies.cases import (
     ATTACHMENT,
     BUCKET,
     CLUSTER,
+    CONTAINER,
     GROUP_OUT,
     GROUP_RULE,
+    JOB,
     KEY,
+    KEY_TEXT,
+    LOCKOUT,
     LOGS,
     LUSTRE,
+    POD,
     POLICY,
     PREPROCESS,
+    REMOVE,
     REPOSITORY,
     ROLE,
     SUBNET,
+    TEMPLATE,
+    TRAINING,
     TRIAL,
+    Path,
+    companion,
+    pods_of,
+    put,
 )
 from tests.policies.good import ACCOUNT, Record, document, good_stack, pod_spec, record
 
@@ -159,7 +170,6 @@ PLANTED: tuple[Planted, ...] = (
         "all traffic from everywhere in a rule resource",
         adding(ingress("open", ipProtocol="-1", cidrIpv4="0.0.0.0/0")),
         ("network-no-world-ingress",),
-        ("CKV_AWS_24", "CKV_AWS_25", "CKV_AWS_260", "CKV_AWS_277"),
     ),
     Planted(
         "the Ray dashboard open to the world",
@@ -188,7 +198,6 @@ PLANTED: tuple[Planted, ...] = (
         "an API server open to the world by IPv6",
         setting(CLUSTER, ("vpcConfig", "publicAccessCidrs"), ["::/0"]),
         ("cluster-endpoint-not-open",),
-        ("CKV_AWS_38",),
     ),
     Planted(
         "a cluster that keeps no audit log", setting(CLUSTER, ("enabledClusterLogTypes",), ["api"]), ("cluster-logs",), ("CKV_AWS_37",)
@@ -251,7 +260,6 @@ PLANTED: tuple[Planted, ...] = (
         "a public address on a node with many cards",
         setting(TEMPLATE, (*INTERFACES, "associatePublicIpAddress"), "true"),
         ("machines-no-public-address",),
-        ("CKV_AWS_88",),
     ),
     Planted("an EFA group without egress to itself", removing(GROUP_OUT), ("efa-groups-open-to-themselves",)),
     Planted(
@@ -260,7 +268,7 @@ PLANTED: tuple[Planted, ...] = (
         ("tags-name-a-payer",),
     ),
     Planted(
-        "SSH open to the world",
+        "the file system's port open to the world",
         setting(GROUP_RULE, ("cidrBlocks",), ["0.0.0.0/0"]),
         ("network-no-world-ingress",),
     ),
@@ -315,7 +323,6 @@ PLANTED: tuple[Planted, ...] = (
         "a bucket policy that locks its owner out",
         setting(companion("BucketPolicy"), ("policy",), LOCKOUT),
         ("bucket-policies-lock-nobody-out",),
-        ("CKV_AWS_93",),
     ),
     Planted("checkpoints without versions", removing(companion("BucketVersioning")), ("buckets-versioned",), ("CKV_AWS_21",)),
     Planted(

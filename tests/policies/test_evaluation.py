@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from policies.configuration import ConfigurationError, load, parse
 from policies.cost.pack import PACK as COST
 from policies.evaluation import evaluate
+from policies.pack import Pack
 from policies.resources import resources_from
 from policies.rules import Finding, Settings, rule
 from policies.security.pack import PACK as SECURITY
-from policies.pack import Pack
 from tests.policies.cases import GROUND, TODAY, put
 from tests.policies.good import good_stack, record, urn
 

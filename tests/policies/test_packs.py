@@ -1,4 +1,4 @@
-"""The packs as wholes: every rule is wired and documented, the layout starts as the engine starts it, and nothing of the project is imported."""
+"""The packs as wholes: every rule is wired and documented, and nothing of the project is imported."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ from policies.evaluation import evaluate
 from policies.judges.install import python
 from policies.security.pack import PACK as SECURITY
 from tests.policies.cases import GROUND, TODAY
-from tests.policies.good import good_stack
-from tests.policies.plan_json import plan
+from tests.policies.good import Record, good_stack
+from tests.policies.plan_json import manifests, plan
 from tests.policies.planted import PLANTED, Planted
 
 JUDGE = Path(__file__).resolve().parents[2] / "policies" / "judges" / "run_checkov.py"
@@ -32,22 +32,30 @@ def test_the_packs_catch_a_planted_mistake(planted: Planted) -> None:
 
 
 @pytest.mark.checkov
-def test_checkov_catches_no_more_than_half_of_what_the_packs_catch(tmp_path: Path) -> None:
-    paths = [tmp_path / "good.json", *(tmp_path / f"{number:02}.json" for number in range(len(PLANTED)))]
-    paths[0].write_text(plan(good_stack()))
-    for planted, path in zip(PLANTED, paths[1:], strict=True):
-        path.write_text(plan(planted.records()))
-    ran = subprocess.run([str(python("checkov")), str(JUDGE), *map(str, paths)], capture_output=True, text=True, check=True)
+def test_checkov_catches_what_the_table_says_it_catches_and_no_more_than_half_of_all(tmp_path: Path) -> None:
+    def written(records: list[Record], name: str) -> tuple[str, str]:
+        paths = tmp_path / f"{name}.json", tmp_path / f"{name}.yaml"
+        paths[0].write_text(plan(records))
+        paths[1].write_text(manifests(records))
+        return str(paths[0]), str(paths[1])
+
+    good = written(good_stack(), "good")
+    bad = [written(planted.records(), f"{number:02}") for number, planted in enumerate(PLANTED)]
+    every = [path for pair in (good, *bad) for path in pair]
+    ran = subprocess.run([str(python("checkov")), str(JUDGE), *every], capture_output=True, text=True, check=True)
     judged = json.loads(ran.stdout)
-    before = {tuple(each) for each in judged[str(paths[0])]["failed"]}
-    caught = {
-        planted.title: {check for check, address in judged[str(path)]["failed"] if (check, address) not in before}
-        for planted, path in zip(PLANTED, paths[1:], strict=True)
-    }
-    for title, checks in caught.items():
-        print(f"{'caught' if checks else 'missed'}  {title}  {' '.join(sorted(checks))}")
-    print(f"packs {len(PLANTED)}/{len(PLANTED)}, checkov {sum(map(bool, caught.values()))}/{len(PLANTED)}")
-    # What the table says that checkov has a check for, checkov must really find: else the rendered plan hides something from it.
-    for planted in PLANTED:
-        if planted.checkov:
-            assert caught[planted.title] & set(planted.checkov), planted.title
+
+    def failed(pair: tuple[str, str]) -> set[tuple[str, str]]:
+        return {(check, address) for path in pair for check, address in judged[path]["failed"]}
+
+    before = failed(good)
+    caught = [{check for check, _ in failed(pair) - before} for pair in bad]
+    for planted, checks in zip(PLANTED, caught, strict=True):
+        print(f"{'caught' if checks else 'missed'}  {planted.title}  {' '.join(sorted(checks))}")
+    # Counted in checkov's favour: any new finding is a catch, also one about something else.
+    score = sum(map(bool, caught))
+    print(f"packs {len(PLANTED)}/{len(PLANTED)}, checkov {score}/{len(PLANTED)}")
+    # Where checkov has a check for the mistake it must find it: else the rendered plan would hide something from it.
+    pairs = zip(PLANTED, caught, strict=True)
+    assert [planted.title for planted, checks in pairs if planted.checkov and not checks & set(planted.checkov)] == []
+    assert score * 2 <= len(PLANTED)

@@ -1,4 +1,4 @@
-"""Every rule of both packs: it passes the good stack, catches its case, and is never silent about what is absent, unknown or of the wrong type."""
+"""Every rule: it passes the good stack, catches its case, and is never silent about what is absent, unknown or of the wrong type."""
 
 from __future__ import annotations
 

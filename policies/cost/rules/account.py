@@ -9,7 +9,7 @@ from typing import Any
 from policies.cost.catalog import catalog
 from policies.cost.estimate import estimate
 from policies.resources import Resource, Stack, refers
-from policies.rules import Doubt, Finding, Outcome, Settings, each, each_resource, missing, rule
+from policies.rules import Doubt, Finding, Outcome, Settings, each, each_resource, editable, missing, rule
 from policies.types import (
     ADDRESS,
     ADDRESS_ASSOCIATION,
@@ -177,10 +177,10 @@ def addresses_used(stack: Stack, _: Settings) -> Iterator[Outcome]:
 
 
 def _standard(inputs: dict[str, Any]) -> bool:
-    policy = inputs.get("upgradePolicy") or {}
-    if not isinstance(policy, dict) or policy.get("supportType") == "STANDARD":
+    policy = editable(inputs, "upgradePolicy")
+    if policy is None or policy.get("supportType") == "STANDARD":
         return False
-    inputs["upgradePolicy"] = {**policy, "supportType": "STANDARD"}
+    policy["supportType"] = "STANDARD"
     return True
 
 

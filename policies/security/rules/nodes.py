@@ -11,7 +11,7 @@ from typing import Any
 
 from policies.pools import is_training
 from policies.resources import Resource, Stack
-from policies.rules import Finding, Outcome, Settings, each, each_resource, missing, rule
+from policies.rules import Finding, Outcome, Settings, each, each_resource, editable, editable_elements, missing, rule
 from policies.security.networks import opens_itself, public_subnets, rules_of_group
 from policies.types import (
     INSTANCE,
@@ -84,8 +84,8 @@ def training_pools_never_forced(group: Resource, _: Settings) -> Iterator[Outcom
 
 
 def _require_tokens(inputs: dict[str, Any]) -> bool:
-    options = inputs.setdefault("metadataOptions", {})
-    if not isinstance(options, dict) or options.get("httpTokens") == "required":
+    options = editable(inputs, "metadataOptions")
+    if options is None or options.get("httpTokens") == "required":
         return False
     options["httpTokens"] = "required"
     return True
@@ -109,8 +109,8 @@ def machines_require_metadata_tokens(machine: Resource, _: Settings) -> Iterator
 
 
 def _one_hop(inputs: dict[str, Any]) -> bool:
-    options = inputs.setdefault("metadataOptions", {})
-    if not isinstance(options, dict) or options.get("httpPutResponseHopLimit") == 1:
+    options = editable(inputs, "metadataOptions")
+    if options is None or options.get("httpPutResponseHopLimit") == 1:
         return False
     options["httpPutResponseHopLimit"] = 1
     return True
@@ -148,9 +148,9 @@ def volumes(machine: Resource) -> list[Node]:
 
 def _encrypt_mappings(inputs: dict[str, Any]) -> bool:
     changed = False
-    for mapping in inputs.get("blockDeviceMappings") or []:
-        volume = mapping.get("ebs") if isinstance(mapping, dict) else None
-        if isinstance(volume, dict) and volume.get("encrypted") != "true":
+    for mapping in editable_elements(inputs, "blockDeviceMappings"):
+        volume = editable(mapping, "ebs") if mapping.get("ebs") else None
+        if volume is not None and volume.get("encrypted") != "true":
             volume["encrypted"] = "true"
             changed = True
     return changed
@@ -194,8 +194,8 @@ def instance_volumes_encrypted(machine: Resource, _: Settings) -> Iterator[Outco
 
 def _no_public_address(inputs: dict[str, Any]) -> bool:
     changed = False
-    for interface in inputs.get("networkInterfaces") or []:
-        if isinstance(interface, dict) and interface.get("associatePublicIpAddress") not in (None, "", "false"):
+    for interface in editable_elements(inputs, "networkInterfaces"):
+        if interface.get("associatePublicIpAddress") not in (None, "", "false"):
             interface["associatePublicIpAddress"] = "false"
             changed = True
     return changed
@@ -282,10 +282,8 @@ def efa_groups_open_to_themselves(stack: Stack, _: Settings) -> Iterator[Outcome
         for direction in ("ingress", "egress"):
             if groups and not any(direction in opened for opened in found.values()):
                 names = ", ".join(sorted(group.name for group in groups))
-                yield Finding(
-                    missing(f"{direction} from itself" if direction == "ingress" else "egress to itself"),
-                    f"an all-traffic rule on one of {names}",
-                )
+                itself = "ingress from itself" if direction == "ingress" else "egress to itself"
+                yield Finding(missing(itself), f"an all-traffic rule on one of {names}")
 
     yield from each_resource(stack.of(LAUNCH_TEMPLATE), judge)
 

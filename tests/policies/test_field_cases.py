@@ -1,0 +1,328 @@
+"""Failures that others' stacks really had, each held against the rule that would have told."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import pytest
+
+from policies.cost.pack import PACK as COST
+from policies.evaluation import Report, evaluate
+from policies.pack import Pack
+from policies.security.pack import PACK as SECURITY
+from tests.policies.cases import GROUND, TODAY, pods_of, put
+from tests.policies.good import ACCOUNT, Record, document, good_stack, pod_spec, record, urn
+
+SG = "aws:ec2/securityGroup:SecurityGroup"
+TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
+GROUP = "aws:eks/nodeGroup:NodeGroup"
+POLICY = "aws:s3/bucketPolicy:BucketPolicy"
+
+
+def said(pack: Pack, rule: str, records: list[Record], **configuration: Any) -> Report:
+    only = {"all": "disabled", rule: {"enforcementLevel": "mandatory", **configuration}}
+    return evaluate(records, pack, only, today=TODAY)
+
+
+def efa(**group: Any) -> list[Record]:
+    template = {"networkInterfaces": [{"interfaceType": "efa-only", "securityGroups": ["<unknown>"]}]}
+    return [record(SG, "efa", {"description": "d", **group}), record(TEMPLATE, "t", template, after=[urn(SG, "efa")])]
+
+
+SELF = {"protocol": "-1", "fromPort": 0, "toPort": 0, "self": True}
+WORLD = {"protocol": "-1", "fromPort": 0, "toPort": 0, "cidrBlocks": ["0.0.0.0/0"]}
+
+
+def test_an_efa_group_whose_egress_is_only_to_the_world_is_flagged() -> None:
+    rule = "efa-groups-open-to-themselves"
+    assert said(SECURITY, rule, efa(ingress=[SELF], egress=[SELF])).violations == ()
+    (violation,) = said(SECURITY, rule, efa(ingress=[SELF], egress=[WORLD])).violations
+    assert violation.message.startswith("egress to itself is not set; wanted: an all-traffic rule on one of efa. Fix: add two rules")
+
+
+def test_an_efa_template_with_a_group_from_elsewhere_is_not_judged() -> None:
+    outside = record(TEMPLATE, "t", {"networkInterfaces": [{"interfaceType": "efa", "securityGroups": ["<unknown>"]}]})
+    report = said(SECURITY, "efa-groups-open-to-themselves", [outside])
+    assert [doubt.path for doubt in report.could_not_judge] == ["networkInterfaces[0].securityGroups[0]"]
+
+
+@pytest.mark.parametrize(
+    ("principal", "effect", "condition", "open_"),
+    [
+        ("*", "Deny", {"Bool": {"aws:SecureTransport": "false"}}, False),
+        ("*", "Allow", None, True),
+        ({"AWS": "*"}, "Allow", None, True),
+        ({"AWS": ["*", f"arn:aws:iam::{ACCOUNT}:root"]}, "Allow", None, True),
+        ({"AWS": f"arn:aws:iam::{ACCOUNT}:root"}, "Allow", None, False),
+        ("*", "Allow", {"StringEquals": {"aws:SourceVpce": "vpce-1"}}, False),
+        ("*", "Allow", {"StringNotEquals": {"aws:SourceVpce": "vpce-1"}}, True),
+        ("*", "Allow", {"StringLike": {"aws:PrincipalOrgID": "*"}}, True),
+    ],
+)
+@pytest.mark.parametrize("as_text", [True, False], ids=["text", "map"])
+def test_a_star_principal_is_public_only_where_it_allows(principal: Any, effect: str, condition: Any, open_: bool, as_text: bool) -> None:
+    statement = {
+        "Effect": effect,
+        "Principal": principal,
+        "Action": "s3:GetObject",
+        "Resource": "*",
+        **({"Condition": condition} if condition else {}),
+    }
+    written: Any = document(statement) if as_text else {"Statement": statement}
+    report = said(SECURITY, "bucket-policies-name-principals", [record(POLICY, "p", {"policy": written})])
+    assert bool(report.violations) is open_
+
+
+def test_a_bucket_policy_that_denies_its_own_repair_is_flagged_and_one_with_exceptions_is_not() -> None:
+    deny = {"Effect": "Deny", "Principal": "*", "Action": "s3:*", "Resource": "*"}
+    elsewhere = {"StringNotEquals": {"aws:SourceVpce": "vpce-1"}}
+    excepting = {**elsewhere, "ArnNotLike": {"aws:PrincipalArn": f"arn:aws:iam::{ACCOUNT}:role/deploy"}}
+    rule = "bucket-policies-lock-nobody-out"
+    assert said(SECURITY, rule, [record(POLICY, "p", {"policy": document({**deny, "Condition": elsewhere})})]).violations
+    assert said(SECURITY, rule, [record(POLICY, "p", {"policy": document({**deny, "Condition": excepting})})]).violations == ()
+    only_objects = {**deny, "Action": ["s3:GetObject", "s3:PutObject"], "Condition": elsewhere}
+    assert said(SECURITY, rule, [record(POLICY, "p", {"policy": document(only_objects)})]).violations == ()
+
+
+def isolated(*services: str) -> list[Record]:
+    vpc = record("aws:ec2/vpc:Vpc", "v", {})
+    subnet = record("aws:ec2/subnet:Subnet", "s", {"vpcId": "<unknown>"}, after=[vpc["urn"]])
+    endpoints = [
+        record(
+            "aws:ec2/vpcEndpoint:VpcEndpoint",
+            f"e-{name}",
+            {"vpcId": "<unknown>", "serviceName": f"com.amazonaws.us-west-2.{name}"},
+            after=[vpc["urn"]],
+        )
+        for name in services
+    ]
+    return [vpc, subnet, *endpoints]
+
+
+def test_an_isolated_network_that_lacks_an_endpoint_is_flagged_by_its_name() -> None:
+    services = SECURITY.rule("isolated-network-has-endpoints").defaults()["services"]
+    assert said(SECURITY, "isolated-network-has-endpoints", isolated(*services)).violations == ()
+    report = said(SECURITY, "isolated-network-has-endpoints", isolated(*[name for name in services if name != "eks-auth"]))
+    assert [violation.path for violation in report.violations] == ["endpoint eks-auth"]
+
+
+def test_a_network_with_a_way_out_needs_no_endpoints() -> None:
+    gateway = record("aws:ec2/natGateway:NatGateway", "n", {"subnetId": "<unknown>"}, after=[urn("aws:ec2/subnet:Subnet", "s")])
+    assert said(SECURITY, "isolated-network-has-endpoints", [*isolated(), gateway]).violations == ()
+
+
+@pytest.mark.parametrize("kind", ["PyTorchJob", "RayCluster", "LeaderWorkerSet", "CronJob", "Pod", "DaemonSet"])
+@pytest.mark.parametrize("group", ["containers", "initContainers", "ephemeralContainers"])
+def test_no_kind_of_workload_hides_a_privileged_container(kind: str, group: str) -> None:
+    spec = pod_spec()
+    spec[group] = [{"name": "x", "image": "x", "securityContext": {"privileged": True}}]
+    report = said(SECURITY, "pods-not-privileged", [pods_of(kind, spec)])
+    assert len(report.violations) == 1
+    assert report.violations[0].path.endswith(f"{group}[0].securityContext.privileged")
+
+
+@pytest.mark.parametrize("kind", ["PyTorchJob", "CronJob", "DaemonSet"])
+def test_a_workload_whose_pods_are_unknown_does_not_pass(kind: str) -> None:
+    item = pods_of(kind, pod_spec())
+    item["inputs"]["spec"] = "<unknown>"
+    report = said(SECURITY, "pods-not-privileged", [item])
+    assert [(doubt.path, doubt.why) for doubt in report.could_not_judge] == [("spec", "hides the pods of this workload")]
+
+
+def test_a_custom_resource_definition_is_no_workload() -> None:
+    schema = {"spec": {"versions": [{"schema": {"properties": {"containers": {"type": "array"}}}}]}}
+    item = record("kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition", "crd", schema)
+    assert said(SECURITY, "pods-not-privileged", [item]) == Report("security")
+
+
+@pytest.mark.parametrize("path", ["/dev/infiniband", "/dev/infiniband/uverbs0", "/dev/infiniband/"])
+def test_a_job_that_mounts_fabric_devices_by_path_is_flagged(path: str) -> None:
+    spec = {**pod_spec(), "volumes": [{"name": "ib", "hostPath": {"path": path}}]}
+    assert said(SECURITY, "pods-no-fabric-devices-by-path", [pods_of("PyTorchJob", spec)]).violations
+    assert said(SECURITY, "pods-no-host-paths", [pods_of("PyTorchJob", spec)]).violations == ()
+
+
+def test_a_second_group_with_the_clusters_tag_is_flagged() -> None:
+    tagged = record(SG, "g", {"tags": {"kubernetes.io/cluster/main": "owned"}})
+    (violation,) = said(SECURITY, "one-group-owned-by-the-cluster", [tagged]).violations
+    assert violation.path == "tags.kubernetes.io/cluster/main"
+
+
+def test_forcing_an_update_is_flagged_on_training_pools_only() -> None:
+    def group(purpose: str) -> Record:
+        return record(GROUP, purpose, {"forceUpdateVersion": True, "labels": {"trainshed.io/purpose": purpose}})
+
+    report = said(SECURITY, "training-pools-never-forced", [group("training"), group("preprocessing"), group("finetuning")])
+    assert [violation.urn.rpartition("::")[2] for violation in report.violations] == ["training", "finetuning"]
+
+
+@pytest.mark.parametrize(
+    ("purpose", "types", "flagged"),
+    [("training", "p5.48xlarge", True), ("preprocessing", "m7i.8xlarge", False), ("", "p5.48xlarge", True), ("", "m7i.8xlarge", False)],
+)
+def test_spot_is_refused_for_training_and_for_cards(purpose: str, types: str, flagged: bool) -> None:
+    group = record(
+        GROUP,
+        "g",
+        {"capacityType": "SPOT", "instanceTypes": [types], "scalingConfig": {"maxSize": 1}, "labels": {"trainshed.io/purpose": purpose}},
+    )
+    assert bool(said(COST, "training-never-on-spot", [group]).violations) is flagged
+
+
+def test_spot_is_refused_where_the_template_has_efa() -> None:
+    template = record(TEMPLATE, "t", {"networkInterfaces": [{"interfaceType": "efa-only"}]})
+    inputs = {
+        "capacityType": "SPOT",
+        "instanceTypes": ["c6in.32xlarge"],
+        "launchTemplate": {"id": "<unknown>"},
+        "scalingConfig": {"maxSize": 1},
+    }
+    group = record(GROUP, "g", inputs, after=[template["urn"]])
+    assert said(COST, "training-never-on-spot", [template, group]).violations
+
+
+def test_an_idle_card_is_flagged_with_what_it_costs_a_month() -> None:
+    inputs = {
+        "capacityType": "ON_DEMAND",
+        "instanceTypes": ["p5.48xlarge"],
+        "scalingConfig": {"minSize": 0, "desiredSize": 1, "maxSize": 2},
+    }
+    (violation,) = said(COST, "cards-not-idle", [record(GROUP, "g", inputs)]).violations
+    # 55.04 USD an hour for 730 hours.
+    assert violation.message.startswith("scalingConfig.desiredSize is 1; wanted: 0; 1 idle nodes cost $40,179 a month. Fix:")
+
+
+def test_a_raw_instance_beside_the_components_is_flagged_as_well() -> None:
+    raw = record("aws:ec2/instance:Instance", "mine", {"instanceType": "p5.48xlarge"})
+    found = {
+        violation.rule
+        for pack in (SECURITY, COST)
+        for violation in evaluate([raw], pack, {**GROUND, "cards-within-the-limit": {"cards": 4}}).violations
+    }
+    assert {
+        "machines-require-metadata-tokens",
+        "instance-volumes-encrypted",
+        "cards-not-idle",
+        "cards-within-the-limit",
+        "tags-name-a-payer",
+    } <= found
+
+
+def test_rules_look_at_leaves_and_not_at_components() -> None:
+    component = record("trainshed:pool:GpuPool", "pretrain", {"capacity": {"kind": "spot"}, "purpose": "training"})
+    assert evaluate([component], COST, GROUND).violations == ()
+
+
+@pytest.mark.parametrize("value", [[], None, "absent"])
+def test_no_log_types_are_none_and_not_all(value: Any) -> None:
+    inputs = {} if value == "absent" else {"enabledClusterLogTypes": value}
+    assert said(SECURITY, "cluster-logs", [record("aws:eks/cluster:Cluster", "c", inputs)]).violations
+
+
+def block(desired: int) -> list[Record]:
+    inputs = {
+        "capacityType": "CAPACITY_BLOCK",
+        "instanceTypes": ["p5.48xlarge"],
+        "scalingConfig": {"minSize": 0, "desiredSize": desired, "maxSize": 4},
+    }
+    group = record(GROUP, "g", inputs)
+    schedules = [
+        record("aws:scheduler/schedule:Schedule", name, {"scheduleExpression": f"at({moment})"}, after=[group["urn"]])
+        for name, moment in (("up", "2026-12-10T11:30:00"), ("down", "2026-12-24T10:30:00"))
+    ]
+    return [group, *schedules]
+
+
+@pytest.mark.parametrize(
+    ("day", "flagged"), [(date(2026, 12, 9), True), (date(2026, 12, 10), False), (date(2026, 12, 24), False), (date(2026, 12, 25), True)]
+)
+def test_a_blocks_nodes_run_only_between_its_dates(day: date, flagged: bool) -> None:
+    only = {"all": "disabled", "blocks-within-their-dates": "mandatory"}
+    assert bool(evaluate(block(4), COST, only, today=day).violations) is flagged
+    assert evaluate(block(0), COST, only, today=day).violations == ()
+
+
+def test_a_block_that_nothing_ends_is_flagged() -> None:
+    (violation,) = said(COST, "blocks-within-their-dates", block(0)[:1]).violations
+    assert violation.path == "end of the block"
+
+
+def test_a_reservation_longer_than_the_limit_is_flagged() -> None:
+    reservation = record(
+        "aws:ec2/capacityReservation:CapacityReservation",
+        "r",
+        {"instanceType": "p5.48xlarge", "instanceCount": 1, "endDateType": "limited", "endDate": "2027-06-01T00:00:00Z"},
+    )
+    (violation,) = said(COST, "reservations-end", [reservation]).violations
+    assert violation.message.startswith('endDate is "2027-06-01T00:00:00Z"; wanted: an end within 90 days of 2026-11-30. Fix:')
+
+
+def test_without_todays_date_a_reservation_is_not_judged() -> None:
+    item = next(each for each in good_stack() if each["type"].endswith(":CapacityReservation"))
+    report = evaluate([item], COST, {"all": "disabled", "reservations-end": "mandatory"})
+    assert [(doubt.path, doubt.why) for doubt in report.could_not_judge] == [("today", "was not given, so dates can't be compared")]
+
+
+def test_default_tags_of_the_provider_count_for_resources_but_not_for_machines_of_a_template() -> None:
+    tags = '{"tags": {"owner": "a", "team": "b", "cost-center": "c"}}'
+    provider = record("pulumi:providers:aws", "p", {"defaultTags": tags})
+    lustre = {**record("aws:fsx/lustreFileSystem:LustreFileSystem", "l", {}), "provider": provider["urn"]}
+    template = {**record(TEMPLATE, "t", {}), "provider": provider["urn"]}
+    report = said(COST, "tags-name-a-payer", [provider, lustre, template])
+    assert [(violation.urn.rpartition("::")[2], violation.path) for violation in report.violations] == [
+        ("t", "tagSpecifications for instance"),
+        ("t", "tagSpecifications for volume"),
+    ]
+
+
+def test_the_callers_estimate_comes_before_the_packs_own() -> None:
+    estimate = {"monthly": {"low": 1, "expected": 200_000, "high": 3}, "unpriced": ["a block"]}
+    only = {"all": "disabled", "monthly-cost-within-ceiling": {"enforcementLevel": "mandatory", "usd": 100_000}}
+    report = evaluate(good_stack(), COST, only, estimate=estimate)
+    assert report.violations[0].message.startswith("expected cost a month in USD is 200000; wanted: at most 100,000. Fix:")
+    assert [doubt.why for doubt in report.could_not_judge] == ["of a block is not known"]
+
+
+def test_a_change_is_held_to_its_own_ceiling() -> None:
+    only = {"all": "disabled", "cost-change-within-ceiling": {"enforcementLevel": "mandatory", "usd": 1000}}
+    assert evaluate([], COST, only, estimate={"delta": 999.0}).violations == ()
+    assert len(evaluate([], COST, only, estimate={"delta": {"expected": 1001.0}}).violations) == 1
+    assert evaluate([], COST, only).violations == ()
+
+
+def test_what_has_no_known_price_is_listed_and_never_counted_as_nothing() -> None:
+    inputs = {
+        "capacityType": "ON_DEMAND",
+        "instanceTypes": ["trn2.48xlarge"],
+        "scalingConfig": {"minSize": 1, "desiredSize": 1, "maxSize": 1},
+    }
+    report = said(COST, "monthly-cost-within-ceiling", [record(GROUP, "g", inputs)])
+    assert [doubt.why for doubt in report.could_not_judge] == ["has no known price: trn2.48xlarge as on-demand in us-west-2"]
+
+
+def test_a_join_that_cannot_be_told_is_not_judged() -> None:
+    bucket = record("aws:s3/bucket:Bucket", "b", {})
+    stray = record("aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock", "x", {"bucket": "<unknown>"})
+    report = said(SECURITY, "buckets-block-public-access", [bucket, stray])
+    assert report.violations == ()
+    assert [doubt.why for doubt in report.could_not_judge] == ["of x is not known, so it can't be told whether it belongs to b"]
+
+
+def test_one_buckets_guard_does_not_guard_another() -> None:
+    records = good_stack()
+    other = record("aws:s3/bucket:Bucket", "other", {"bucket": "acme-other"})
+    report = said(SECURITY, "buckets-block-public-access", [*records, other])
+    assert [violation.urn for violation in report.violations] == [other["urn"]]
+
+
+def test_a_rule_with_a_public_range_on_an_allowed_port_passes() -> None:
+    rule = record(
+        "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
+        "r",
+        {"ipProtocol": "tcp", "fromPort": 443, "toPort": 443, "cidrIpv4": "0.0.0.0/0"},
+    )
+    assert said(SECURITY, "network-no-world-ingress", [rule]).violations
+    assert said(SECURITY, "network-no-world-ingress", [rule], ports=[443]).violations == ()
+    put(rule["inputs"], ("ipProtocol",), "-1")
+    assert said(SECURITY, "network-no-world-ingress", [rule], ports=[443]).violations
