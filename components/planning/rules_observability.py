@@ -1,0 +1,39 @@
+"""Rules over watching: an alert reaches somebody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from components.catalog import Catalog
+from components.planning.rules import rule
+from components.problems import Problem
+from components.spec.stack import StackSpec
+
+_SERIOUS = ("prod", "standby")
+
+
+@rule(reads=("observability", "environment"))
+def alerts_reach_somebody(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
+    """Rules that fire into the void are no watch."""
+    if stack.environment in _SERIOUS and not stack.observability.alerts_to:
+        said = f"alerts of a {stack.environment} stack reach nobody"
+        hint = 'name an address, such as ["mailto:oncall@example.com"]'
+        yield Problem(id="alerts-to-nobody", path="observability.alerts_to", said=said, hint=hint, severity="warning")
+
+
+@rule(reads=("observability", "form"))
+def alerts_can_be_sent(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
+    """On AWS a topic sends mail; on machines of one's own nothing does."""
+    if stack.on_aws:
+        return
+    for index, target in enumerate(stack.observability.alerts_to):
+        if not target.startswith("https://"):
+            what = "mail goes out through a topic of AWS" if target.startswith("mailto:") else "topics are AWS'"
+            said = f'"{target}" gets no alert: {what}, and this stack runs elsewhere'
+            yield Problem(
+                id="alerts-unsendable",
+                path=f"observability.alerts_to[{index}]",
+                said=said,
+                hint="use the https:// address of a webhook",
+                severity="warning",
+            )
