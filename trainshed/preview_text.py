@@ -134,8 +134,7 @@ def _policies(console: Console, made: Preview) -> None:
 
 
 def _explain(console: Console, made: Preview) -> None:
-    table = Table("left out", "became", "why", box=None, pad_edge=False)
+    console.print("\n[bold]Left to Trainshed[/]")
     for each in made.settings.defaults:
-        table.add_row(each.path, str(each.value), each.why)
-    console.print("\n[bold]Defaults[/]")
-    console.print(table)
+        why = f": {each.why}" if each.why else ""
+        console.print(f"{each.path} = {each.value}{why}", markup=False, soft_wrap=True)

@@ -76,7 +76,7 @@ def test_a_person_gets_a_tree_plans_and_a_last_line(smallest: Path) -> None:
     assert "16 cards on 2 nodes" in done.stdout
     assert "USD a month" in done.stdout
     assert "network.nat_gateways" in done.stdout
-    assert "a lost zone may stop a development cluster" in done.stdout
+    assert "network.nat_gateways = one: a lost zone may stop a development cluster; a second gateway costs more than that" in done.stdout
     assert "resources in" in done.stdout.splitlines()[-1]
 
 
@@ -89,7 +89,8 @@ def test_errors_go_to_standard_error_with_exit_code_1(tmp_path: Path) -> None:
     assert (
         f'{path}:6:56 pools[0].instance_type: "p5.48xlarg" is not in the catalog; did you mean "p5.48xlarge"?' in done.stderr.splitlines()
     )
-    assert done.stderr.splitlines()[-1] == "bad: 1 error; nothing was declared"
+    assert done.stderr.splitlines()[-1].startswith("bad: 1 error")
+    assert done.stderr.splitlines()[-1].endswith("; nothing was declared")
     assert "Traceback" not in done.stderr
 
 
@@ -101,7 +102,7 @@ def test_errors_are_in_the_json_too(tmp_path: Path) -> None:
     assert done.stderr == ""
     answer = json.loads(done.stdout)
     assert answer["resources"] == []
-    assert answer["problems"] == [
+    assert [each for each in answer["problems"] if each["severity"] == "error"] == [
         {
             "id": "unknown-word",
             "severity": "error",
