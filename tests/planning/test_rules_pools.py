@@ -208,11 +208,11 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
         "a type that EKS' images have no driver for",
         {**PRETRAIN, "instance_type": "g7.2xlarge", "fabric": "tcp", "zone": "usw2-az2", "nodes": 20},
         [
-            "pools[0].image_id: no image of EKS' has a driver for g7.2xlarge; build one with the driver it needs, and give its id",
             (
                 "pools[0].instance_type: note: the catalog has no primary source for these facts of g7.2xlarge: network.nitro; "
                 "compare with aws ec2 describe-instance-types --instance-types g7.2xlarge"
             ),
+            "pools[0].image_id: no image of EKS' has a driver for g7.2xlarge; build one with the driver it needs, and give its id",
         ],
     ),
     (
