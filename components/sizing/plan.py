@@ -26,7 +26,9 @@ from components.sizing.uncertainty import Band
 
 _DAY = 86400.0
 _FIRST_GUESS = 0.4  # share of the peak that the seed estimate takes for granted
-_SEARCH_NODES = 8
+_SEARCH_NODES = 16
+_NEAR_ENOUGH = 0.02  # of the nodes, how near the fewest the search comes
+_MISSES = 4
 _WORTH_MORE_NODES = 0.97  # of the days, at most, that more nodes must bring them to
 _GROWTH = 4.0
 _IDLE_WORTH_SAYING = 0.03
@@ -103,9 +105,25 @@ def lora_total_of(request: Request) -> int:
 
 def plan(request: Request, cat: Catalog) -> tuple[Plan | None, list[Problem]]:
     """The plan, or the problem that no split of the cards fits."""
-    if request.nodes is not None:
-        return _planned(request, cat, request.nodes)
-    days = request.days or 1.0
+    if request.nodes is None:
+        return _in_time(request, cat, request.days or 1.0)
+    made, problems = _planned(request, cat, request.nodes)
+    if made is None or request.days is None or made.days.expected <= request.days:
+        return made, problems
+    enough = _in_time(replace(request, nodes=None), cat, request.days)[0]
+    if enough is not None and enough.days.expected <= request.days:
+        hint = f"{enough.nodes:,} nodes would take {enough.days.expected:.1f}"
+    elif enough is not None:
+        hint = f"with this batch and split no number of nodes would do: {enough.nodes:,} take {enough.days.expected:.1f}"
+    else:
+        hint = "free the split, or use more nodes"
+    said = f"{made.nodes:,} nodes take {made.days.expected:.1f} days, more than the {request.days:g} asked for"
+    late = Problem(id="goal-days", path="goal.days", said=said, hint=hint, severity="warning")
+    return replace(made, problems=(*made.problems, late)), []
+
+
+def _in_time(request: Request, cat: Catalog, days: float) -> tuple[Plan | None, list[Problem]]:
+    """The fewest nodes found that end within `days`, or the fastest plan with a warning."""
     cards = request.machine.cards
     seconds = days * _DAY
     guess = flops_per_token(request) * request.spec.training.tokens / (_FIRST_GUESS * request.machine.card.tflops * 1e12 * seconds)
@@ -113,24 +131,28 @@ def plan(request: Request, cat: Catalog) -> tuple[Plan | None, list[Problem]]:
     best: Plan | None = None
     fastest: Plan | None = None
     last: list[Problem] = []
-    tried: set[int] = set()
+    few, misses = 0, 0  # nodes known to be too few; attempts with more nodes that brought nothing
     for _ in range(_SEARCH_NODES):
-        if nodes in tried:
-            break
-        tried.add(nodes)
         made, last = _planned(request, cat, nodes)
-        if made is None:
-            nodes *= 2  # too little memory in all: the same days want more cards
-            continue
-        if made.days.expected <= days and (best is None or made.nodes < best.nodes):
+        in_time = made is not None and made.days.expected <= days
+        if made is None or not in_time:
+            few = max(few, nodes)
+        elif best is None or made.nodes < best.nodes:
             best = made
-        gained = fastest is None or made.days.expected < _WORTH_MORE_NODES * fastest.days.expected
-        if fastest is None or made.days.expected < fastest.days.expected:
-            fastest = made
-        nodes = _next(made, days, tried)
-        if made.days.expected > days and not gained:
-            # An odd number of nodes may deal the batch out badly: a rounder one gets a try before more nodes count as no help.
-            nodes = _rounder(max(tried))
+        if made is not None:
+            gained = fastest is None or made.days.expected < _WORTH_MORE_NODES * fastest.days.expected
+            misses = 0 if gained else misses + 1
+            fastest = made if fastest is None or made.days.expected < fastest.days.expected else fastest
+        estimate = math.ceil(made.nodes * min(made.days.expected / days, _GROWTH)) if made else 2 * nodes
+        if best is not None:
+            if best.nodes - few <= max(1, best.nodes * _NEAR_ENOUGH):
+                break
+            nodes = estimate if few < estimate < best.nodes else (few + best.nodes) // 2
+        elif misses >= _MISSES:
+            break  # more nodes no longer help
+        else:
+            # An odd number of nodes may deal the batch out badly: after a miss a rounder one gets a try.
+            nodes = max(estimate, few + 1) if misses == 0 else _rounder(max(few + 1, round(few * 1.1)))
     if best is not None or fastest is None:
         return best, [] if best else last
     late = Problem(
@@ -147,13 +169,6 @@ def _rounder(nodes: int) -> int:
     """The next number of nodes that is a multiple of a quarter to an eighth of its own power of two."""
     step = 1 << max(0, nodes.bit_length() - 3)
     return -(-nodes // step) * step
-
-
-def _next(made: Plan, days: float, tried: set[int]) -> int:
-    wanted = max(1, math.ceil(made.nodes * min(made.days.expected / days, _GROWTH)))
-    if wanted in tried:
-        wanted = made.nodes if made.days.expected <= days else wanted + max(1, wanted // 50)
-    return wanted
 
 
 def _planned(request: Request, cat: Catalog, nodes: int) -> tuple[Plan | None, list[Problem]]:
@@ -187,16 +202,6 @@ def _planned(request: Request, cat: Catalog, nodes: int) -> tuple[Plan | None, l
     kept = store(request, saved, best.job.tokens_per_step / step, cat, region)
     monthly = [part for part in (kept.lustre_monthly_usd, kept.object_monthly_usd) if part is not None]
     money = cost.money(machine, used + spare, days, sum(monthly) if monthly else None, cat, region)
-    if request.nodes is not None and request.days is not None and days.expected > request.days:
-        problems.append(
-            Problem(
-                id="goal-days",
-                path="goal.days",
-                said=f"{used} nodes take {days.expected:.1f} days, more than the {request.days:g} asked for",
-                hint=f"about {math.ceil(used * days.expected / request.days)} nodes would do",
-                severity="warning",
-            )
-        )
     if request.nodes is not None and available - best.layout.cards > _IDLE_WORTH_SAYING * available:
         idle_hint = "another training.global_batch (a multiple of many data ranks) or another number of nodes would use more"
         problems.append(

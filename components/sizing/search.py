@@ -23,7 +23,7 @@ _TENSOR_LIMIT = 16
 _VIRTUAL_LIMIT = 12
 _BATCH_TOKENS, _LARGE_BATCH_TOKENS = 4_194_304, 16_777_216  # LLaMA, BLOOM: 4 M; Llama 3 405B: 16 M
 _LARGE_MODEL = 100e9  # parameters
-_BATCH_SLACK = (0.75, 1.5)  # how far a batch that the task leaves open may be from those
+_BATCH_SLACK = (0.75, 2.0)  # how far a batch that the task leaves open may be from those
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

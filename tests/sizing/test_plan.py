@@ -39,7 +39,17 @@ def test_a_goal_that_the_nodes_miss_is_a_warning_with_the_nodes_that_would_do() 
     made = planned(RUN + "goal: {days: 10}\n")
     assert [problem.severity for problem in made.problems] == ["warning"]
     assert made.problems[0].said == f"128 nodes take {made.days.expected:.1f} days, more than the 10 asked for"
-    assert made.problems[0].hint == f"about {math.ceil(128 * made.days.expected / 10)} nodes would do"
+    enough = planned(RUN.replace(", nodes: 128", "") + "goal: {days: 10}\n")
+    assert made.problems[0].hint == f"{enough.nodes:,} nodes would take {enough.days.expected:.1f}"
+    assert enough.days.expected <= 10
+
+
+def test_a_goal_that_no_number_of_nodes_reaches_names_the_fastest_plan() -> None:
+    made = planned(RUN.replace("global_batch: 1024", "global_batch: 64").replace(", nodes: 128", "") + "goal: {days: 2}\n")
+    assert (
+        made.problems[-1].said == f"2 days can't be reached: the fastest plan found takes {made.days.expected:.1f} on {made.nodes:,} nodes"
+    )
+    assert made.problems[-1].hint == "raise training.global_batch, so that more cards find work, or goal.days"
 
 
 def test_a_pinned_split_that_does_not_fit_is_planned_with_the_nearest_change() -> None:
