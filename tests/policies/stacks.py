@@ -18,7 +18,12 @@ STACKS = tuple(sorted(path.stem.removeprefix("Pulumi.") for path in (Path(__file
 def records_of(stack: str, *, known: bool = False) -> tuple[dict[str, Any], ...]:
     """The declared resources; `known` gives every output a value, so that documents built from ARNs can be read."""
     settings = from_file(stack)
-    return tuple(asdict(each) for each in record(lambda: build(settings), stack=stack, known=known))
+    return tuple(asdict(each) for each in record(lambda: build(settings), stack=stack, known=known, outputs=_named))
+
+
+def _named(type_: str, name: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    """A bucket whose name Pulumi makes has one once it exists."""
+    return {"bucket": name} if type_ == "aws:s3/bucket:Bucket" else {}
 
 
 @cache
