@@ -135,12 +135,12 @@ class Lustre(pulumi.ComponentResource):
             storage_capacity=plan.capacity_gib,
             per_unit_storage_throughput=None if spec.tiered else spec.throughput_mbps_per_tib,
             throughput_capacity=spec.throughput_mbps if spec.tiered else None,
-            data_read_cache_configuration={"sizing_mode": plan.cache.mode, "size": plan.cache.size_gib} if plan.cache else None,
+            data_read_cache_configuration=_cache(plan),
             drive_cache_type=("READ" if spec.drive_cache else "NONE") if spec.storage == "HDD" else None,
             data_compression_type=spec.compression,
             file_system_type_version=spec.version,
             efa_enabled=spec.efa or None,
-            metadata_configuration={"mode": plan.metadata_mode, "iops": plan.metadata_iops} if plan.metadata_mode else None,
+            metadata_configuration=_metadata(plan),
             subnet_ids=self._args.subnet_id,
             security_group_ids=[servers.group.id],
             # Scratch storage only knows the service's own key.
@@ -185,3 +185,21 @@ class Lustre(pulumi.ComponentResource):
             tags=self._tags(f"link{link.path}"),
             opts=pulumi.ResourceOptions(parent=self, protect=self._kept, depends_on=[*self._args.after, *before], custom_timeouts=_LINKED),
         )
+
+
+def _cache(plan: FileSystem) -> aws.fsx.LustreFileSystemDataReadCacheConfigurationArgsDict | None:
+    if plan.cache is None:
+        return None
+    words: aws.fsx.LustreFileSystemDataReadCacheConfigurationArgsDict = {"sizing_mode": plan.cache.mode}
+    if plan.cache.size_gib is not None:
+        words["size"] = plan.cache.size_gib
+    return words
+
+
+def _metadata(plan: FileSystem) -> aws.fsx.LustreFileSystemMetadataConfigurationArgsDict | None:
+    if plan.metadata_mode is None:
+        return None
+    words: aws.fsx.LustreFileSystemMetadataConfigurationArgsDict = {"mode": plan.metadata_mode}
+    if plan.metadata_iops is not None:
+        words["iops"] = plan.metadata_iops
+    return words
