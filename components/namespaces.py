@@ -41,12 +41,11 @@ class Namespaces(pulumi.ComponentResource):
         rules: list[pulumi.Resource] = []
         for each in plan:
             declared[each.name] = declare(f"{name}-namespace-{each.name}", plans.namespace(each), outer)
-            if not each.jobs:
-                continue
             inner = pulumi.ResourceOptions(parent=self, depends_on=[declared[each.name]])
-            for key, policy in plans.policies(each.name).items():
+            for key, policy in plans.policies(each).items():
                 rules.append(declare(f"{name}-policy-{each.name}-{key}", policy, inner))
-            rules.append(declare(f"{name}-quota-{each.name}", plans.resource_quota(each.name, args.spec, args.catalog), inner))
+            if each.jobs:
+                rules.append(declare(f"{name}-quota-{each.name}", plans.resource_quota(each.name, args.spec, args.catalog), inner))
         self.namespaces = declared
         self.job_namespaces = [each.name for each in plan if each.jobs]
         self.ready = [*declared.values(), *rules]

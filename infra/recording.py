@@ -95,10 +95,17 @@ class _Answers(mocks.Mocks):
         if not self._known:
             return None, args.inputs
         computed = self._outputs(args.typ, args.name, args.inputs) if self._outputs else {}
-        return f"{args.name}-id", {**_computed(args.typ, args.name), **computed, **args.inputs}
+        return f"{args.name}-id", _over(args.inputs, {**_computed(args.typ, args.name), **computed})
 
     def call(self, args: mocks.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
         raise LookupError(f"the program looked up {args.token}: a preview has no account to ask")
+
+
+def _over(top: Any, below: Any) -> Any:
+    """Mappings laid over each other at every depth: what the program set stands, the rest is filled in."""
+    if isinstance(top, dict) and isinstance(below, dict):
+        return {**below, **{key: _over(value, below.get(key)) for key, value in top.items()}}
+    return top
 
 
 def _computed(kind: str, name: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The stack's namespaces: which there are, how strict each is, and what its pods may talk to.
 
-Hides the open doors of a job's namespace: its own pods, DNS, HTTPS to the endpoints, the pod identity agent, and the collector of
-metrics; everything else is closed both ways.
+Hides the open doors: a job's own pods, DNS, HTTPS to the endpoints, the pod identity agent, and the collector of metrics; everything
+else is closed both ways. Controllers answer the API server and each other.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ Manifest = dict[str, Any]
 _PSA: Final = "pod-security.kubernetes.io"
 _POD_IDENTITY_AGENT: Final = "169.254.170.23/32"
 _INSTANCE_METADATA: Final = "169.254.169.254/32"
+# Admission of Kueue and JobSet, Kueue's view of waiting jobs, admission of the Prometheus operator.
+_WEBHOOK_PORTS: Final = (8082, 9443, 10250)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,14 +79,30 @@ def _in_namespace(name: str) -> Manifest:
     return {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}}
 
 
-def policies(name: str) -> dict[str, Manifest]:
-    """The network policies of a job's namespace by name."""
+def policies(each: NamespacePlan) -> dict[str, Manifest]:
+    """The network policies of a namespace by name: a job's is closed both ways, the controllers' to what comes in."""
+    found = _of_jobs(each.name) if each.jobs else _of_controllers(each.name)
+    return {policy["metadata"]["name"]: policy for policy in found}
+
+
+def _of_controllers(name: str) -> list[Manifest]:
+    """Who may call a controller: its neighbours, Prometheus, and the API server, whose addresses lie outside every pod range."""
+    ports = [{"protocol": "TCP", "port": port} for port in _WEBHOOK_PORTS]
+    return [
+        _policy("default-deny", name, ingress=[]),
+        _policy("own-pods", name, ingress=[{"from": [{"podSelector": {}}]}]),
+        _policy("webhooks", name, ingress=[{"ports": ports}]),
+        _policy("metrics", name, ingress=[{"from": [_in_namespace(MONITORING)]}]),
+    ]
+
+
+def _of_jobs(name: str) -> list[Manifest]:
     own = [{"podSelector": {}}]
     dns = {**_in_namespace("kube-system"), "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}}}
     both = [{"protocol": protocol, "port": 53} for protocol in ("UDP", "TCP")]
     # S3's gateway endpoint keeps S3's public addresses, so an address range can't tell it from the internet: the route tables do.
     https = {"ipBlock": {"cidr": "0.0.0.0/0", "except": [_INSTANCE_METADATA]}}
-    found = [
+    return [
         _policy("default-deny", name, ingress=[], egress=[]),
         _policy("own-pods", name, ingress=[{"from": own}], egress=[{"to": own}]),
         _policy("dns", name, egress=[{"to": [dns], "ports": both}]),
@@ -94,7 +112,6 @@ def policies(name: str) -> dict[str, Manifest]:
         ),
         _policy("metrics", name, ingress=[{"from": [_in_namespace(MONITORING)], "ports": [{"protocol": "TCP", "port": "metrics"}]}]),
     ]
-    return {each["metadata"]["name"]: each for each in found}
 
 
 def resource_quota(name: str, stack: StackSpec, cat: Catalog) -> Manifest:

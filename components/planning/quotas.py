@@ -12,7 +12,7 @@ from typing import Literal
 
 from components import fabrics
 from components.catalog import Catalog, Limit
-from components.planning import address_needs, addresses, blocks, endpoints, nodes, placement
+from components.planning import addons, address_needs, addresses, blocks, endpoints, nodes, placement
 from components.planning.placement import NodeGroup, Placement
 from components.spec.pools import PoolSpec
 from components.spec.stack import StackSpec
@@ -24,6 +24,9 @@ Market = Literal["on-demand", "spot"]
 _UNITS_OF_ENDPOINT_OR_GATEWAY = 6
 # Groups on every interface before the user's own: the cluster's, the compute network's, and EFA's where the pool has it.
 _OWN_SECURITY_GROUPS = 2
+# The largest group is the management nodes', outwards: seven named doors of the network, two ports for every file system.
+_MANAGEMENT_RULES = 7
+_RULES_OF_A_FILE_SYSTEM = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +88,7 @@ def rows(stack: StackSpec, cat: Catalog) -> tuple[Row, ...]:
         *_groups(stack, places, cat),
         *_interfaces(stack, pools, cat),
         *_security_groups(stack, cat),
+        *_doors(stack, cat),
         *_network(stack, cat),
         *_subnets(stack, cat),
     )
@@ -191,6 +195,19 @@ def _security_groups(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
     if counts:
         most, name = max(counts)
         yield _row(cat.limits.security_groups_per_interface, most, name)
+
+
+def _doors(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
+    """Rules of the largest security group, and service accounts with a role of their own."""
+    systems = len(stack.storage.lustre)
+    rules = _MANAGEMENT_RULES + _RULES_OF_A_FILE_SYSTEM * systems
+    words = f"management nodes, outwards: {_MANAGEMENT_RULES} + {systems} file systems x {_RULES_OF_A_FILE_SYSTEM}"
+    yield _row(cat.limits.rules_per_security_group, rules, words)
+    if stack.cluster:
+        with_account = [each.name for each in addons.needed(stack, cat) if each.service_account and (each.managed_policy or each.actions)]
+        observers = ["logs", *(["alerts"] if stack.observability.alerts_to else [])]
+        names = [*with_account, *observers]
+        yield _row(cat.limits.pod_identity_associations, len(names), ", ".join(names))
 
 
 def _network(stack: StackSpec, cat: Catalog) -> Iterator[Row]:

@@ -10,7 +10,9 @@ from components.problems import Problem
 from components.spec.form import SelfHosted
 from components.spec.stack import StackSpec
 
-_POOL = "write at least one pool under trainshed:pools, such as {name: train, purpose: training, instance_type: p5.48xlarge, zone: …, nodes: 2}"
+_POOL = (
+    "write at least one pool under trainshed:pools, such as {name: train, purpose: training, instance_type: p5.48xlarge, zone: …, nodes: 2}"
+)
 
 
 @rule(reads=("pools",))

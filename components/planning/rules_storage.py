@@ -343,7 +343,10 @@ def file_system_holds_dataset_twice(stack: StackSpec, cat: Catalog) -> Iterator[
     """Checkpoints and the next version of the data need the same room again. A warning: who reads from the bucket bit by bit needs less."""
     dataset = stack.storage.datasets.size_gib
     factor = file_systems.DATASET_FACTOR
-    homes = [(path, system) for path, system in _systems(stack) if any(link.bucket == "datasets" for link in system.links)]
+    linked = [(path, system) for path, system in _systems(stack) if any(link.bucket == "datasets" for link in system.links)]
+    # Without a link nobody says where the data will lie: the largest file system must do.
+    largest = sorted(_systems(stack), key=lambda each: -(each[1].capacity_gib or 0))[:1]
+    homes = linked or largest
     for path, system in homes if dataset else ():
         assert dataset is not None
         if system.capacity_gib is None or system.capacity_gib >= factor * dataset:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from components.catalog import Catalog, UnknownInstanceType
 from components.naming import listed
-from components.problems import Problem
+from components.problems import Problem, errors
 from components.sizing import machines, shape
 from components.sizing.layout import stage_layers
 from components.sizing.machines import Machine
@@ -45,7 +45,7 @@ def build(
     """The request, or the problems that stand in its way."""
     problems = [*_model(spec), *hardware_problems(spec.hardware, cat), *_precision(spec, cat), *_split(spec, cat)]
     machine = _machine(spec, cat)
-    if problems or machine is None:
+    if errors(problems) or machine is None:
         return None, problems
     filled: list[str] = []
     if not spec.hardware.instance_type and not spec.hardware.accelerator:
@@ -60,7 +60,7 @@ def build(
     request = Request(
         name=name, spec=spec, shape=shape.of(spec.model), machine=machine, nodes=nodes, days=days, keep_last=keep_last, filled=tuple(filled)
     )
-    return request, []
+    return request, problems
 
 
 def _machine(spec: SizingSpec, cat: Catalog) -> Machine | None:
@@ -243,7 +243,8 @@ def _split(spec: SizingSpec, cat: Catalog) -> Iterator[Problem]:
             id="tensor-domain",
             path="parallelism.tensor",
             said=f"tensor {split.tensor} is wider than the {machine.domain} cards that fast links join on {machine.name}",
-            hint=f"at most {machine.domain}; split further by pipeline",
+            hint=f"at most {machine.domain} are fast; split further by pipeline",
+            severity="warning",
         )
     nodes, batch = spec.hardware.nodes, spec.training.global_batch
     if nodes is None:
@@ -262,8 +263,9 @@ def _split(spec: SizingSpec, cat: Catalog) -> Iterator[Problem]:
         yield Problem(
             id="split-cards",
             path="parallelism",
-            said=f"{cards} cards do not divide by tensor x pipeline x context {inner}",
+            said=f"{cards} cards do not divide by tensor x pipeline x context {inner}: {cards - fewer} stay idle",
             hint=f"use {-(-fewer // machine.cards)} nodes, or another split",
+            severity="warning",
         )
     elif split.tensor and split.pipeline and batch:
         data = cards // inner
@@ -273,8 +275,9 @@ def _split(spec: SizingSpec, cat: Catalog) -> Iterator[Problem]:
             yield Problem(
                 id="batch-data",
                 path="training.global_batch",
-                said=f"{batch} sequences do not divide by data {data} x micro_batch {split.micro_batch or 1}",
+                said=f"{batch} sequences do not divide by data {data} x micro_batch {split.micro_batch or 1}: some ranks wait in the last round",
                 hint=f"use {near}",
+                severity="warning",
             )
 
 

@@ -89,21 +89,21 @@ def virtual_choices(layers: int, pipeline: int, micro: int) -> list[int]:
     return [v for v in divisors(max(dealt)) if v <= _VIRTUAL_LIMIT]
 
 
-def _data_choices(cards: int, inner: int, batch: int | None, most: int) -> list[int]:
+def _data_choices(cards: int, inner: int, batch: int | None, most: int, *, pinned: bool) -> list[int]:
     """Data ranks: all there is room for, or the most that a batch deals out over; the others stay idle."""
     room = min(cards // inner, most)
     if room < 1:
         return []
-    if batch is None:
-        return [room]
+    if batch is None or pinned:
+        return [room]  # whoever fixes the split means these ranks, even where the batch leaves some waiting
     fitting = [d for d in divisors(batch) if d <= room]
     return fitting[-1:]
 
 
-def _batches(batch: int | None, wanted: int, step: int, pipeline: int, most: int) -> list[int]:
+def _batches(batch: int | None, wanted: int, step: int, pipeline: int, most: int, *, ragged: bool) -> list[int]:
     """Batches that deal out over `step` sequences a round: as asked, or near the usual one, in whole pipeline rounds too."""
     if batch is not None:
-        return [] if batch % step else [batch]
+        return [batch] if ragged or batch % step == 0 else []
     near = {max(1, round(wanted / unit)) * unit for unit in (step, step * pipeline)}
     return sorted(total for total in near if wanted * _BATCH_SLACK[0] <= total <= most)
 
@@ -118,14 +118,16 @@ def layouts(shape: Shape, machine: Machine, cards: int, training: TrainingSpec, 
     """Every split with its global batch, before recomputation and sharding are chosen."""
     batch = training.global_batch
     wanted = batch or usual_batch(shape)
+    pinned = asked.tensor is not None and asked.pipeline is not None
     most = batch or max(1, int(wanted * _BATCH_SLACK[1]))
     for tensor in [asked.tensor] if asked.tensor else tensor_choices(shape, machine):
         for context in [asked.context] if asked.context else context_choices(shape):
             for pipeline in [asked.pipeline] if asked.pipeline else pipeline_choices(shape, machine):
-                for data in _data_choices(cards, tensor * context * pipeline, batch, most):
+                for data in _data_choices(cards, tensor * context * pipeline, batch, most, pinned=pinned):
                     for micro_batch in [asked.micro_batch] if asked.micro_batch else _MICRO_BATCHES:
                         outer = Layout(tensor=tensor, pipeline=pipeline, context=context, data=data, micro_batch=micro_batch)
-                        for total in _batches(batch, wanted, data * micro_batch, pipeline, most):
+                        ragged = pinned and (micro_batch == 1 or asked.micro_batch is not None)
+                        for total in _batches(batch, wanted, data * micro_batch, pipeline, most, ragged=ragged):
                             for expert, virtual in _inner(shape, outer, total, asked):
                                 yield replace(outer, expert=expert, virtual=virtual), total
 

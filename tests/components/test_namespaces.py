@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.components.in_cluster import manifest, namespaces, records, wrong
@@ -24,8 +26,21 @@ def test_jobs_live_under_the_restricted_standard_and_only_monitoring_is_privileg
     assert levels == {"jobset-system": "baseline", "kueue-system": "baseline", "monitoring": "privileged", "training": "restricted"}
 
 
+def policies(namespace: str) -> dict[str, Any]:
+    found = [each.inputs for each in of_type(PROD, "NetworkPolicy") if each.inputs["metadata"]["namespace"] == namespace]
+    return {each["metadata"]["name"]: each["spec"] for each in found}
+
+
+@pytest.mark.parametrize("namespace", ["jobset-system", "kueue-system", "monitoring"])
+def test_controllers_answer_the_api_server_their_neighbours_and_prometheus_only(namespace: str):
+    found = policies(namespace)
+    assert found["default-deny"] == {"podSelector": {}, "policyTypes": ["Ingress"]}
+    assert found["webhooks"]["ingress"] == [{"ports": [{"protocol": "TCP", "port": port} for port in (8082, 9443, 10250)]}]
+    assert sorted(found) == ["default-deny", "metrics", "own-pods", "webhooks"]
+
+
 def test_a_jobs_namespace_is_closed_both_ways_but_for_named_doors():
-    found = {each.inputs["metadata"]["name"]: each.inputs["spec"] for each in of_type(PROD, "NetworkPolicy")}
+    found = policies("training")
     assert sorted(found) == ["default-deny", "dns", "https", "metrics", "own-pods", "pod-identity"]
     assert found["default-deny"] == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
     assert found["own-pods"]["ingress"] == [{"from": [{"podSelector": {}}]}]

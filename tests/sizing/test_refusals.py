@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sizing.asked import LLAMA_3_8B, LLAMA_3_70B, LLAMA_3_405B, refused
+from components.problems import render
+from components.sizing import reading
+from components.sizing.plan import plan
+from tests.sizing.asked import CAT, LLAMA_3_8B, LLAMA_3_70B, LLAMA_3_405B, refused
 
 TOKENS = "training: {tokens: 1T}\n"
 
@@ -52,13 +55,6 @@ TOKENS = "training: {tokens: 1T}\n"
             ),
         ),
         (
-            LLAMA_3_8B + TOKENS + "hardware: {nodes: 4}\nparallelism: {tensor: 16}\n",
-            (
-                "task.yaml:4:23 parallelism.tensor: tensor 16 is wider than the 8 cards that fast links join on p5.48xlarge; "
-                "at most 8; split further by pipeline"
-            ),
-        ),
-        (
             LLAMA_3_8B + TOKENS + "hardware: {nodes: 4}\nparallelism: {expert: 4}\n",
             (
                 "task.yaml:4:23 parallelism.expert: expert 4 is asked for, but the model has no experts; "
@@ -75,14 +71,6 @@ TOKENS = "training: {tokens: 1T}\n"
                 "task.yaml:4:14 parallelism: tensor x pipeline x context is 32, more than the 8 cards of 1 nodes; "
                 "use at least 4 nodes or a smaller split"
             ),
-        ),
-        (
-            LLAMA_3_8B + TOKENS + "hardware: {nodes: 5}\nparallelism: {tensor: 8, pipeline: 2}\n",
-            "task.yaml:4:14 parallelism: 40 cards do not divide by tensor x pipeline x context 16; use 4 nodes, or another split",
-        ),
-        (
-            LLAMA_3_8B + "training: {tokens: 1T, global_batch: 100}\nhardware: {nodes: 6}\nparallelism: {tensor: 8, pipeline: 2}\n",
-            "task.yaml:2:38 training.global_batch: 100 sequences do not divide by data 3 x micro_batch 1; use 99",
         ),
         (
             LLAMA_3_8B + TOKENS + "hardware: {accelerator: h10}\n",
@@ -177,3 +165,29 @@ def test_everything_wrong_is_told_at_once_in_the_file_s_order() -> None:
 def test_text_that_is_no_task_is_refused_with_its_place() -> None:
     assert refused("model: [\n") == ["task.yaml:2:1 this is not YAML: did not find expected node content; while parsing a flow node"]
     assert refused("") == ["the task file task.yaml holds no task; the planner needs at least model and training.tokens"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            TOKENS + "hardware: {nodes: 4}\nparallelism: {tensor: 16}\n",
+            "task.yaml:4:23 parallelism.tensor: warning: tensor 16 is wider than the 8 cards that fast links join on p5.48xlarge; "
+            "at most 8 are fast; split further by pipeline",
+        ),
+        (
+            TOKENS + "hardware: {nodes: 5}\nparallelism: {tensor: 8, pipeline: 2}\n",
+            "task.yaml:4:14 parallelism: warning: 40 cards do not divide by tensor x pipeline x context 16: 8 stay idle; "
+            "use 4 nodes, or another split",
+        ),
+        (
+            "training: {tokens: 1T, global_batch: 100}\nhardware: {nodes: 6}\nparallelism: {tensor: 8, pipeline: 2}\n",
+            "task.yaml:2:38 training.global_batch: warning: 100 sequences do not divide by data 3 x micro_batch 1: "
+            "some ranks wait in the last round; use 99",
+        ),
+    ],
+)
+def test_what_is_only_wasteful_is_planned_with_a_warning(text: str, said: str) -> None:
+    read = reading.read_text(LLAMA_3_8B + text, "task.yaml", CAT)
+    assert said in [render(problem) for problem in read.problems]
+    assert read.request is not None and plan(read.request, CAT)[0] is not None

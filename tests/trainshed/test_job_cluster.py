@@ -153,7 +153,8 @@ def test_every_queue_object_is_taken_by_the_api_server_and_applied_again_without
 
 
 def test_quotas_policies_and_claims_of_a_namespace_are_kept_as_they_are_written(plane: ControlPlane):
-    for manifest in [*namespaces.policies("training").values(), namespaces.resource_quota("training", stack("prod"), CAT)]:
+    found = [manifest for each in namespaces.plan(stack("prod"), CAT) for manifest in namespaces.policies(each).values()]
+    for manifest in [*found, namespaces.resource_quota("training", stack("prod"), CAT)]:
         kept = plane.api.apply(manifest)
         if manifest["kind"] == "ResourceQuota":
             assert kept["spec"]["hard"] == manifest["spec"]["hard"]

@@ -111,7 +111,7 @@ def test_errors_are_in_the_json_too(tmp_path: Path) -> None:
             "hint": 'did you mean "training"?',
             "file": str(path),
             "line": 6,
-            "column": 29,
+            "column": 30,
         }
     ]
 
