@@ -87,7 +87,7 @@ def test_errors_go_to_standard_error_with_exit_code_1(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stdout == ""
     assert (
-        f'{path}:6:56 pools[0].instance_type: "p5.48xlarg" is not in the catalog; did you mean "p5.48xlarge"?' in done.stderr.splitlines()
+        f'{path}:6:55 pools[0].instance_type: "p5.48xlarg" is not in the catalog; did you mean "p5.48xlarge"?' in done.stderr.splitlines()
     )
     assert done.stderr.splitlines()[-1].startswith("bad: 1 error")
     assert done.stderr.splitlines()[-1].endswith("; nothing was declared")
