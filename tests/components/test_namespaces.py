@@ -71,6 +71,6 @@ def test_each_namespace_that_a_queue_names_is_there():
 
 
 def test_rules_come_after_their_namespace():
-    space = named(PROD, "namespaces-namespace-training")
     for each in [*of_type(PROD, "NetworkPolicy"), *of_type(PROD, "ResourceQuota")]:
+        space = named(PROD, f"namespaces-namespace-{each.inputs['metadata']['namespace']}")
         assert space.urn in each.depends_on, each.name
