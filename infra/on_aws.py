@@ -100,6 +100,7 @@ def gpu_pool(settings: Settings, name: str, net: Network, control: Cluster, opts
             cluster_version=control.version,
             endpoint=control.endpoint,
             certificate_authority=control.certificate_authority,
+            service_cidr=addresses.service_cidr(stack) or addresses.SERVICE_RANGES[0],
             node_role_arn=control.node_role_arn,
             subnet_ids={zone: net.subnet_ids("compute" if with_cards else "nodes", zone) for zone in zones},
             security_group_ids=groups,
