@@ -5,6 +5,7 @@ Hides where the figures come from: the catalog for EC2 types, and a dated table 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -102,9 +103,9 @@ _ROWS: tuple[Card, ...] = (
 )  # fmt: skip
 CARDS: dict[str, Card] = {card.name: card for card in _ROWS}
 _ALIASES = {
-    "a100": "a100-80", "a100-sxm": "a100-80", "a100-80gb": "a100-80", "a100-40gb": "a100-40", "h100-sxm": "h100", "h100-80": "h100",
-    "v100-32": "v100", "trn1": "trainium", "trn2": "trainium2", "trainium1": "trainium", "tpuv3": "tpu-v3", "tpuv4": "tpu-v4",
-    "tpu-v5": "tpu-v5p", "h100-80gb": "h100", "h100-500w": "h100-96",
+    "a100": "a100-80", "h100-80": "h100", "h200-141": "h200", "v100-32": "v100", "b200-180": "b200", "b200-192": "b200",
+    "trn1": "trainium", "trn2": "trainium2", "trainium1": "trainium", "tpuv3": "tpu-v3", "tpuv4": "tpu-v4",
+    "tpu-v5": "tpu-v5p", "h100-500w": "h100-96", "a800-80": "a800", "h800-80": "h800",
 }  # fmt: skip
 # The catalog's model names, and those with figures of their own.
 _MODELS = {
@@ -116,8 +117,15 @@ _MODELS = {
 
 def card_named(name: str) -> Card | None:
     """The card that a task file calls `name`, whatever its case and separators."""
-    key = name.strip().lower().replace("_", "-").replace(" ", "-")
+    key = _key(name)
     return CARDS.get(_ALIASES.get(key, key))
+
+
+def _key(name: str) -> str:
+    """`NVIDIA A100-SXM4-80GB` as `a100-80`."""
+    key = re.sub(r"[\s_]+", "-", name.strip().lower())
+    key = re.sub(r"^(nvidia|google|aws|amd|intel)-", "", key)
+    return re.sub(r"-?sxm[2-6]?\b", "", re.sub(r"(?<=\d)gb\b", "", key))
 
 
 def names() -> tuple[str, ...]:
@@ -125,8 +133,7 @@ def names() -> tuple[str, ...]:
 
 
 def closest(name: str) -> str | None:
-    key = name.strip().lower().replace("_", "-")
-    return nearest(key, CARDS)
+    return nearest(_key(name), CARDS)
 
 
 def of_accelerator(card: Card, cards_per_node: int | None, network_gbps: float | None) -> Machine:

@@ -28,7 +28,7 @@ FRAGMENTATION = Constant(
     unit="of all tensors",
     source="5-10 % of the allocator's memory is lost to fragments; expandable segments reach the lower end",
 )
-_STATE = {"adam": 12.0, "adafactor": 4.5, "sgd": 8.0}  # 32-bit master copy, and two moments, row-and-column moments, or one
+_STATE = {"adam": 12.0, "adamw": 12.0, "adafactor": 4.5, "sgd": 8.0}  # 32-bit master copy, and two moments, row-and-column moments, or one
 _LOSS_BYTES = 8.0  # a score of the output layer: 32-bit copy and its gradient, held at once
 _SELECTIVE_KEPT = (
     0.7  # with fused attention there are no scores to drop: every other product's output goes instead (torchtitan's operator mode)

@@ -275,7 +275,8 @@ def _split(spec: SizingSpec, cat: Catalog) -> Iterator[Problem]:
             yield Problem(
                 id="batch-data",
                 path="training.global_batch",
-                said=f"{batch} sequences do not divide by data {data} x micro_batch {split.micro_batch or 1}: some ranks wait in the last round",
+                said=f"{batch} sequences do not divide by data {data} x micro_batch {split.micro_batch or 1}: "
+                "some ranks wait in the last round",
                 hint=f"use {near}",
                 severity="warning",
             )

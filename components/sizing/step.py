@@ -13,7 +13,12 @@ from components.sizing.layer import LayerTime, Rates, head_time, layer_time, rat
 from components.sizing.layout import Job, Layout, stage_layers
 from components.sizing.links import path
 
-_OPTIMIZER_BYTES = {"adam": 34.0, "adafactor": 24.0, "sgd": 22.0}  # read and written a parameter: gradient, master copy, moments, weight
+_OPTIMIZER_BYTES = {
+    "adam": 34.0,
+    "adamw": 34.0,
+    "adafactor": 24.0,
+    "sgd": 22.0,
+}  # read and written a parameter: gradient, master copy, moments, weight
 _SELECTIVE_AGAIN = 0.3  # of the forward pass, where fused attention leaves selective recomputation only products to drop
 _FUSED_BACKWARD = 2.5
 

@@ -94,7 +94,7 @@ class TrainingSpec(Spec):
     tokens: Number = Field(description="tokens of the whole run, such as 15.6e12 or 15.6T")
     global_batch: Count | None = Field(default=None, description="sequences in one optimizer step; about 4 million tokens when left out")
     precision: Precision = Field(default="bf16", description="arithmetic of the matrix products")
-    optimizer: Literal["adam", "sgd", "adafactor"] = Field(default="adam", description="optimizer, for its state")
+    optimizer: Literal["adam", "adamw", "sgd", "adafactor"] = Field(default="adam", description="optimizer, for its state")
     recompute: Recompute | None = Field(
         default=None, description="activations computed again in the backward pass; the least that fits when left out"
     )

@@ -172,18 +172,24 @@ def test_text_that_is_no_task_is_refused_with_its_place() -> None:
     [
         (
             TOKENS + "hardware: {nodes: 4}\nparallelism: {tensor: 16}\n",
-            "task.yaml:4:23 parallelism.tensor: warning: tensor 16 is wider than the 8 cards that fast links join on p5.48xlarge; "
-            "at most 8 are fast; split further by pipeline",
+            (
+                "task.yaml:4:23 parallelism.tensor: warning: tensor 16 is wider than the 8 cards that fast links join on p5.48xlarge; "
+                "at most 8 are fast; split further by pipeline"
+            ),
         ),
         (
             TOKENS + "hardware: {nodes: 5}\nparallelism: {tensor: 8, pipeline: 2}\n",
-            "task.yaml:4:14 parallelism: warning: 40 cards do not divide by tensor x pipeline x context 16: 8 stay idle; "
-            "use 4 nodes, or another split",
+            (
+                "task.yaml:4:14 parallelism: warning: 40 cards do not divide by tensor x pipeline x context 16: 8 stay idle; "
+                "use 4 nodes, or another split"
+            ),
         ),
         (
             "training: {tokens: 1T, global_batch: 100}\nhardware: {nodes: 6}\nparallelism: {tensor: 8, pipeline: 2}\n",
-            "task.yaml:2:38 training.global_batch: warning: 100 sequences do not divide by data 3 x micro_batch 1: "
-            "some ranks wait in the last round; use 99",
+            (
+                "task.yaml:2:38 training.global_batch: warning: 100 sequences do not divide by data 3 x micro_batch 1: "
+                "some ranks wait in the last round; use 99"
+            ),
         ),
     ],
 )
