@@ -131,6 +131,7 @@ class GpuPool(pulumi.ComponentResource):
             cluster_name=args.cluster_name,
             node_role_arn=args.node_role_arn,
             subnet_ids=[args.subnet_ids[zone] for zone in group.zones],
+            # EKS itself picks the spot allocation strategy of a managed group (price-capacity-optimised): nothing to choose here.
             capacity_type=group.capacity_type,
             instance_types=list(group.types) if group.capacity_type != "CAPACITY_BLOCK" else None,
             # With an image id in the template EKS takes neither a family nor a version of its own.

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from components.catalog import Catalog
+from components.problems import Problem
 from components.spec.pools import Block, PoolSpec
 
 COME_AFTER = timedelta(minutes=1)  # a request before the reservation is active leaves a failed scaling activity behind
@@ -106,5 +106,30 @@ def most_at_once(found: Sequence[Window]) -> int:
     return max((sum(other.nodes for other in found if other.start <= window.start < other.end) for window in found), default=0)
 
 
-def too_large(window: Window, cat: Catalog) -> bool:
-    return window.nodes > cat.limits.block_instances.value
+def out_of_time(pools: Sequence[PoolSpec], now: datetime) -> list[Problem]:
+    """Blocks that `now` has overtaken, for whoever previews at that moment; the engine's own preview has no clock and never asks.
+
+    EventBridge Scheduler doesn't promise to run a schedule whose moment is past when it is made: a pool first deployed inside its block
+    says so itself.
+    """
+    found: list[Problem] = []
+    for index, pool in enumerate(pools):
+        for window in windows(pool):
+            path = _path(index, pool, window)
+            if now >= window.end:
+                said = f"the block {window.reservation} ended at {stamp(window.end)}; its node group stays at zero"
+                found.append(Problem(id="block-over", path=f"{path}.end", said=said, hint="take it out", severity="warning"))
+            elif window.nodes_come <= now < window.nodes_gone and not window.running:
+                said = f"the block {window.reservation} began at {stamp(window.start)}; first deployed now, the schedule that brings its nodes may never fire"
+                hint = "set running: true if it isn't deployed yet"
+                found.append(Problem(id="block-began", path=f"{path}.start", said=said, hint=hint, severity="warning"))
+            elif window.running and now < window.start:
+                said = f"running is set, and the block {window.reservation} begins at {stamp(window.start)}: launches fail until then"
+                found.append(Problem(id="block-not-begun", path=f"{path}.running", said=said, hint="take it out", severity="warning"))
+    return found
+
+
+def _path(index: int, pool: PoolSpec, window: Window) -> str:
+    parts = pool.capacity.blocks if isinstance(pool.capacity, Block) else ()
+    place = next((at for at, part in enumerate(parts) if part.id == window.reservation), None)
+    return f"pools[{index}].capacity" + (f".blocks[{place}]" if place is not None else "")

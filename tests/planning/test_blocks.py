@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from components.planning import blocks
+from components.problems import render
 from components.spec.pools import PoolSpec
 from tests.planning.pool_stacks import FINETUNE, IDS, PRETRAIN
 
@@ -65,3 +66,30 @@ def test_most_at_once_counts_what_overlaps() -> None:
     assert blocks.most_at_once([window(0, 10, 32), window(5, 15, 32), window(15, 20, 64)]) == 64
     assert blocks.most_at_once([window(0, 10, 32), window(10, 20, 32)]) == 32
     assert blocks.most_at_once([]) == 0
+
+
+def test_a_block_that_time_has_overtaken_is_told_to_whoever_looks_at_that_moment() -> None:
+    def said(now: str, **more: object) -> list[str]:
+        return [render(each) for each in blocks.out_of_time([pool(**more)], datetime.fromisoformat(now))]
+
+    assert said("2026-12-01T00:00:00+00:00") == []
+    assert said("2026-12-15T00:00:00+00:00") == [
+        (
+            "pools[0].capacity.start: warning: the block cr-3a1b2c3d4e5f60718 began at 2026-12-10T11:30:00Z; "
+            "first deployed now, the schedule that brings its nodes may never fire; set running: true if it isn't deployed yet"
+        )
+    ]
+    assert said("2026-12-24T11:30:00+00:00") == [
+        (
+            "pools[0].capacity.end: warning: the block cr-3a1b2c3d4e5f60718 ended at 2026-12-24T11:30:00Z; "
+            "its node group stays at zero; take it out"
+        )
+    ]
+    running = {**FINETUNE["capacity"], "running": True}
+    assert said("2026-12-15T00:00:00+00:00", capacity=running) == []
+    assert said("2026-12-01T00:00:00+00:00", capacity=running) == [
+        (
+            "pools[0].capacity.running: warning: running is set, and the block cr-3a1b2c3d4e5f60718 begins at 2026-12-10T11:30:00Z: "
+            "launches fail until then; take it out"
+        )
+    ]
