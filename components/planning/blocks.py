@@ -120,7 +120,8 @@ def out_of_time(pools: Sequence[PoolSpec], now: datetime) -> list[Problem]:
                 said = f"the block {window.reservation} ended at {stamp(window.end)}; its node group stays at zero"
                 found.append(Problem(id="block-over", path=f"{path}.end", said=said, hint="take it out", severity="warning"))
             elif window.nodes_come <= now < window.nodes_gone and not window.running:
-                said = f"the block {window.reservation} began at {stamp(window.start)}; first deployed now, the schedule that brings its nodes may never fire"
+                said = f"the block {window.reservation} began at {stamp(window.start)}; "
+                said += "first deployed now, the schedule that brings its nodes may never fire"
                 hint = "set running: true if it isn't deployed yet"
                 found.append(Problem(id="block-began", path=f"{path}.start", said=said, hint=hint, severity="warning"))
             elif window.running and now < window.start:
