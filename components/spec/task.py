@@ -144,7 +144,7 @@ class TaskSpec(Spec):
     ramp: RampSpec | None = None
     monitor: MonitorSpec = Field(default_factory=MonitorSpec)
     environment: dict[EnvironmentName, str] = Field(default_factory=dict, description="environment variables; they win over the job's own")
-    user_id: Count = Field(default=10001, description="user that the container runs as; the images of this project have 10001, and 0 is refused")
+    user_id: Count = Field(default=10001, description="user the container runs as: 10001 in the images of this project, never 0")
     model: ModelSpec | None = None
     training: TrainingSpec | None = None
     hardware: HardwareSpec | None = None
