@@ -173,7 +173,7 @@ class GpuPool(pulumi.ComponentResource):
             BlockGroup(
                 key=group.key,
                 window=group.window,
-                min_nodes=group.max_nodes if not self._args.spec.autoscaled else 0,
+                min_nodes=min(self._args.spec.min_nodes, group.max_nodes),
                 node_group_name=self.node_groups[group.key].node_group_name,
                 node_group_arn=self.node_groups[group.key].arn,
             )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from components import fabrics
 from components import labels as node_labels
 from components.catalog import Catalog
 from components.fabrics import efa
@@ -47,8 +46,7 @@ class NodeSetup:
 def of_pool(pool: PoolSpec, cat: Catalog, *, prefix_delegation: bool = True) -> NodeSetup:
     """The set-up of the pool's machines. Raises UnknownInstanceType."""
     machine = nodes.instance(pool, cat)
-    fabric = fabrics.of(pool, machine)
-    has_efa = efa.RESOURCE in fabric.pod_resources(pool, machine)
+    has_efa = nodes.has_efa(pool, cat)
     large = machine.vcpu >= 64
     return NodeSetup(
         max_pods=nodes.max_pods(machine, layout=pool.efa_layout, has_efa=has_efa, prefix_delegation=prefix_delegation),

@@ -82,6 +82,11 @@ def capacity_kind(pool: PoolSpec, *, spot_preprocessing: bool) -> Literal["on-de
     return pool.capacity.kind
 
 
+def has_efa(pool: PoolSpec, cat: Catalog) -> bool:
+    """Whether pods of the pool ask for EFA devices."""
+    return not pool.hosts and efa.RESOURCE in fabrics.of_pool(pool, cat).pod_resources(pool, instance(pool, cat))
+
+
 def node_labels(pool: PoolSpec, cat: Catalog, *, capacity: str | None = None, block: str | None = None) -> dict[str, str]:
     """Labels of every node, sorted. `capacity` and `block` are a node group's own words, the pool's when left out."""
     family = accelerator(pool, cat)
@@ -92,7 +97,7 @@ def node_labels(pool: PoolSpec, cat: Catalog, *, capacity: str | None = None, bl
         capacity=capacity or pool.capacity.kind,
         fabric=fabric.kind,
         accelerator=family.vendor if family else None,
-        efa=fabric.open_group,
+        efa=has_efa(pool, cat),
     )
     of_family = dict(family.labels) if family else {}
     of_block = {labels.BLOCK: block} if block else {}

@@ -11,6 +11,7 @@ from components import fabrics
 from components.catalog import Catalog, InstanceType
 from components.fabrics import efa
 from components.naming import did_you_mean, listed
+from components.planning import nodes
 from components.planning.rules import rule
 from components.planning.rules_pools import known, on_aws, type_path
 from components.problems import Problem
@@ -57,7 +58,7 @@ def efa_layouts_are_one(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """One template lays out the interfaces of all types of a pool, and some families' EFA talks to no other's."""
     for path, pool in on_aws(stack):
         machines = known(pool, cat)
-        if len(machines) < 2 or not fabrics.of_pool(pool, cat).open_group:
+        if len(machines) < 2 or not _asks_for_efa(pool, cat):
             continue
         first = machines[0]
         for place, other in enumerate(machines[1:], start=1):
@@ -85,7 +86,7 @@ def efa_is_whole(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             continue
         machine, where = known(pool, cat)[0], f"{path}.efa_interfaces"
         most = machine.network.max_efa
-        if not fabrics.of_pool(pool, cat).open_group:
+        if not _asks_for_efa(pool, cat):
             said = f'pool "{pool.name}" has no EFA'
             yield Problem(id="efa-count", path=where, said=said, hint="take it out, or use fabric: efa")
         elif pool.efa_interfaces > most:
@@ -111,7 +112,7 @@ def efa_carries_rdma(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
 
 
 def _asks_for_efa(pool: PoolSpec, cat: Catalog) -> bool:
-    return (pool.fabric is None or pool.fabric in fabrics.FABRICS) and fabrics.of_pool(pool, cat).open_group
+    return (pool.fabric is None or pool.fabric in fabrics.FABRICS) and nodes.has_efa(pool, cat)
 
 
 @rule(reads=("pools",))

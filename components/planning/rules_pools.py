@@ -226,4 +226,4 @@ def pool_facts_are_checked(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
 
 
 def _has_efa(pool: PoolSpec, cat: Catalog) -> bool:
-    return (pool.fabric is None or pool.fabric in fabrics.FABRICS) and fabrics.of_pool(pool, cat).open_group
+    return (pool.fabric is None or pool.fabric in fabrics.FABRICS) and nodes.has_efa(pool, cat)

@@ -329,8 +329,9 @@ def test_a_blocks_nodes_come_after_its_start_and_are_gone_60_minutes_before_its_
 
 
 def test_a_block_of_a_fixed_size_is_kept_from_the_autoscaler() -> None:
-    up = named(declare({**FINETUNE, "nodes": 16}), "finetune-calendar-up-cr-3a1b2c3d4e5f60718").inputs
-    assert json.loads(up["target"]["input"])["ScalingConfig"] == {"MinSize": 16, "DesiredSize": 16}
+    for nodes, least in ((16, 16), ({"min": 4, "max": 16}, 4)):
+        up = named(declare({**FINETUNE, "nodes": nodes}), "finetune-calendar-up-cr-3a1b2c3d4e5f60718").inputs
+        assert json.loads(up["target"]["input"])["ScalingConfig"] == {"MinSize": least, "DesiredSize": 16}
 
 
 def test_the_scheduler_may_resize_just_its_node_groups() -> None:

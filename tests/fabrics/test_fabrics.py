@@ -81,7 +81,7 @@ class Photon:
     kind: str = "photon"
     on_aws: bool = True
     zone_bound: bool = True
-    open_group: bool = False
+    open_group: bool = True
 
     def refusal(self, pool: PoolSpec, node: Node) -> str | None:
         return None if isinstance(node, InstanceType) and node.network.cards > 1 else "it needs two network cards"
@@ -125,6 +125,7 @@ def test_a_made_up_family_needs_one_entry(cat: Catalog, monkeypatch: pytest.Monk
     tags = {each.inputs["tag"]["key"]: each.inputs["tag"]["value"] for each in of_type(records, "autoscaling/tag:Tag")}
     assert tags["k8s.io/cluster-autoscaler/node-template/resources/example.com/photon"] == "2"
     assert nodes.node_labels(spec, cat)["trainshed.io/fabric"] == "photon"
+    assert "trainshed.io/efa" not in nodes.node_labels(spec, cat)
 
 
 _OTHERS = "use fabric: tcp, or a type that does: g5.8xlarge, g5.12xlarge, g5.16xlarge, g5.24xlarge, g5.48xlarge"
