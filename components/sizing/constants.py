@@ -78,7 +78,7 @@ CONSTANTS: tuple[Constant, ...] = (
     ),
     Constant(
         name="attention_kernel_hopper",
-        value=0.58,
+        value=0.563,
         low=0.30,
         high=0.85,
         unit="of a large product's rate (Hopper and later)",
@@ -105,7 +105,7 @@ CONSTANTS: tuple[Constant, ...] = (
     ),
     Constant(
         name="elementwise_passes",
-        value=1.15,
+        value=1.11,
         low=0.6,
         high=1.8,
         unit="of the traffic of plainly fused norms, activations and residuals",
@@ -172,7 +172,7 @@ CONSTANTS: tuple[Constant, ...] = (
     ),
     Constant(
         name="tensor_overlap_fp8",
-        value=0.45,
+        value=0.475,
         low=0.0,
         high=0.8,
         unit="of tensor-parallel traffic hidden by the stacks that multiply in 8 bits",

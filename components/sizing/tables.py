@@ -48,7 +48,7 @@ def summary(plan: Plan) -> Table:
         ("goodput", f"{plan.goodput.fraction:.1%}", f"failures {plan.goodput.failure_share:.1%}, campaign {1 - plan.goodput.campaign:.0%}"),
         (
             "on top",
-            f"{plan.spares:,} spares",
+            f"{plan.spares:,} spare node{'s' if plan.spares != 1 else ''}",
             f"99 % cover of repairs; a reserve of {plan.reserve_fraction:.0%} would be {plan.reserve_nodes:,} nodes",
         ),
     ]
