@@ -20,6 +20,7 @@ from tests.policies.cases import SECURITY as SECURITY_CASES
 from tests.policies.engine import SECRET, Analyzer, running
 from tests.policies.good import good_stack, record
 
+pytestmark = pytest.mark.xdist_group("policies-wire")
 PACKS: dict[str, tuple[Pack, dict[str, Case]]] = {"security": (SECURITY, SECURITY_CASES), "cost": (COST, COST_CASES)}
 ON_THE_DAY = {"exemptions": {"today": TODAY.isoformat()}}
 # A change between two states is never seen by the engine's analyzers.
