@@ -25,7 +25,8 @@ class ProcessFailed(RuntimeError):
     """A child ended or did not get ready; the message ends with the last lines of its log."""
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
+    """For a child between fork and exec: end when the starter ends."""
     # The kernel ends the child when its starter dies, however that happens. It watches the starting thread, so starters start children
     # from a thread that lives as long as they do.
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -106,7 +107,7 @@ class Processes:
                 stderr=sink,
                 env={**os.environ, **(environment or {})},
                 start_new_session=True,
-                preexec_fn=_die_with_parent,  # noqa: PLW1509 - it only makes one system call, no lock is taken in the child
+                preexec_fn=die_with_parent,  # noqa: PLW1509 - it only makes one system call, no lock is taken in the child
             )
         child = Child(name=name, process=process, log=log)
         self.children.append(child)

@@ -107,6 +107,7 @@ def attributes(kind: str, identity: str, inputs: dict) -> dict:
         case "aws:s3/bucket:Bucket":
             known |= {
                 "arn": f"arn:aws:s3:::{name}",
+                "bucket": name,
                 "bucketDomainName": f"{name}.s3.amazonaws.com",
                 "bucketRegionalDomainName": f"{name}.s3.{REGION}.amazonaws.com",
             }

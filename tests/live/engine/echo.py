@@ -25,6 +25,7 @@ from pathlib import Path
 import grpc
 from aws_answers import ID_IS, REPLACING, attributes
 from google.protobuf import empty_pb2, json_format, struct_pb2
+from orphans import end_with_engine
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
 VERSIONS = {"aws": "7.51.1", "kubernetes": "4.34.2", "random": "4.21.0"}
@@ -218,4 +219,5 @@ def serve(package):
     print(port, flush=True)
     # Ctrl-C reaches the whole group: the engine lets running calls finish and ends this process itself.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_engine()
     threading.Event().wait()

@@ -21,6 +21,7 @@ from typing import Any
 import yaml
 
 from trainshed.control_plane import tools
+from trainshed.control_plane.processes import die_with_parent
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 PLUGINS = CHECKOUT / "tests" / "live" / "engine" / "plugins"
@@ -181,6 +182,7 @@ class Engine:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            preexec_fn=die_with_parent,  # noqa: PLW1509 - it only makes one system call
         )
         try:
             if meanwhile is not None:
