@@ -87,6 +87,7 @@ def _plans(console: Console, plan: dict[str, Any]) -> None:
             needed = "" if row["needed"] is None else f"{row['needed']:,}"
             subnets.add_row(row["kind"], row["zone"], row["cidr"], f"{row['usable']:,}", needed, row["reckoning"])
         console.print(subnets)
+    _storage(console, plan)
     for window in plan["calendar"]:
         console.print(
             f"block {window['reservation']} of {window['pool']}: "
@@ -98,6 +99,18 @@ def _plans(console: Console, plan: dict[str, Any]) -> None:
         for row in short_of:
             quotas.add_row(str(row.get("name", "")), f"{row.get('need')}", f"{row.get('default')}", str(row.get("request", "")))
         console.print(quotas)
+
+
+def _storage(console: Console, plan: dict[str, Any]) -> None:
+    """What file systems move against what runs need, and how long a start of all nodes waits for its image."""
+    moved = plan.get("storage", {})
+    for row in moved.get("bought", []):
+        console.print(f"file system {row['name']}: {row['reckoning']}")
+    for row in moved.get("needed", []):
+        console.print(f"  {row['times_bought']} x what {row['task']} needs: {row['reckoning']}")
+    if pull := plan.get("pull"):
+        early = "fetched early" if pull["preloaded"] else "unless storage.registry.preload names it"
+        console.print(f"{pull['image_gib']} GiB of training image on {pull['nodes']:,} nodes: {pull['seconds']} s at a start, {early}")
 
 
 def _cost(console: Console, cost: dict[str, Any]) -> None:

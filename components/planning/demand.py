@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from components.catalog import Catalog
 from components.planning import file_systems
 from components.problems import Problem
-from components.sizing.plan import Plan
 from components.spec.stack import StackSpec
 from components.spec.storage import LustreSpec
+
+if TYPE_CHECKING:
+    # A preview without a planned run need not load the planner.
+    from components.sizing.plan import Plan
 
 MARGIN = 1.5
 _GB = 1e9

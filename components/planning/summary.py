@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from components.catalog import Catalog
-from components.planning import address_needs, addresses, blocks, endpoints, placement, quotas, topology
+from components.planning import address_needs, addresses, blocks, demand, endpoints, images, placement, quotas, topology
 from components.spec.stack import StackSpec
 
 EMPTY: dict[str, Any] = {"cards": 0, "nodes": 0, "pools": [], "subnets": [], "topology": {}, "quotas": [], "calendar": [], "endpoints": []}
@@ -27,6 +27,9 @@ def summary(stack: StackSpec, cat: Catalog) -> dict[str, Any]:
         "topology": topology.of_stack(stack, cat),
         "quotas": quotas.of_stack(stack, cat) if stack.on_aws else [],
         "calendar": blocks.calendar(stack.pools),
+        "storage": demand.compare(stack, cat, ()).as_plan(),
+        "images": [each.as_plan() for each in images.needed(stack, cat)],
+        "pull": pulls.as_plan() if (pulls := images.pull_plan(stack, cat)) else {},
         "queues": [{"name": each.name, "pool": each.pool, "cards": each.cards, "cohort": each.cohort} for each in stack.queues],
     }
 
