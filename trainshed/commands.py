@@ -6,7 +6,7 @@ Hides what each command imports: only the one that runs pays for its libraries.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -41,6 +41,19 @@ def preview(
     from trainshed.preview import preview as run
 
     raise typer.Exit(run(stack, json_output=json_output, report=report, explain=explain))
+
+
+@app.command()
+def review(
+    stack: Annotated[str, typer.Option("--stack", metavar="STACK", help="a stack's name (prod) or the path of a stack file")],
+    base: Annotated[str, typer.Option("--base", metavar="REF|FILE", help="a commit, or the engine's JSON: an exported state or a preview")],
+    head: Annotated[str | None, typer.Option("--head", metavar="REF|FILE", help="the other one; the working tree when left out")] = None,
+    form: Annotated[Literal["markdown", "json"], typer.Option("--format", help="a comment to post, or one JSON object")] = "markdown",
+) -> None:
+    """The pull-request comment: what changes, what is in danger, cost delta and policy verdicts."""
+    from trainshed.review import review as run
+
+    raise typer.Exit(run(stack, base=base, head=head, shape=form))
 
 
 app.command("size")(size_command)

@@ -69,6 +69,7 @@ def resource(record: Record) -> dict[str, Any]:
         "parent": record.parent,
         "inputs": record.inputs,
         "depends_on": list(record.depends_on),
+        "property_dependencies": {key: list(urns) for key, urns in record.property_dependencies.items()},
         "protect": record.protect,
         "ignore_changes": list(record.ignore_changes),
         "provider": record.provider,
