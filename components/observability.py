@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pulumi
 import pulumi_aws as aws
-import pulumi_kubernetes as kubernetes
 
-from components.catalog import Catalog
+from components.catalog import Catalog, ChartPin
+from components.helm_release import HelmRelease, HelmReleaseArgs
 from components.iam import Statement
 from components.identity import PodIdentity, PodIdentityArgs, ServiceAccount
 from components.kubernetes_object import declare
@@ -22,8 +23,6 @@ from components.network_flow_logs import retention
 from components.planning import images
 from components.spec.form import SelfHosted
 from components.spec.stack import StackSpec
-
-_INSTALL_SECONDS = 900
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +48,7 @@ class ObservabilityArgs:
 class Observability(pulumi.ComponentResource):
     """Attributes: `release`, `topic_arn` and `log_group_name` (None where nothing runs on AWS), `ready`."""
 
-    release: kubernetes.helm.v3.Release
+    release: HelmRelease
     topic_arn: pulumi.Output[str] | None
     log_group_name: pulumi.Output[str] | None
     ready: list[pulumi.Resource]
@@ -130,21 +129,10 @@ class Observability(pulumi.ComponentResource):
             before += PodIdentity(f"{self._name}-logs", given, self._child).ready
         image = args.catalog.charts.image("fluent-bit")
         repository = pulumi.Output.concat(args.registry_prefix, "/", images.repository(image))
-        local = args.charts.get(monitoring.LOGS_RELEASE)
-        return kubernetes.helm.v3.Release(
-            f"{self._name}-release-logs",
-            name=monitoring.LOGS_RELEASE,
-            chart=local or pin.name,
-            repository_opts=None if local else {"repo": pin.repository},
-            version=None if local else pin.version,
-            namespace=namespaces.MONITORING,
-            create_namespace=False,
-            timeout=_INSTALL_SECONDS,
-            values=monitoring.log_values(args.spec, group=group.name, repository=repository, tag=image.tag),
-            opts=pulumi.ResourceOptions(parent=self, depends_on=before),
-        )
+        values = monitoring.log_values(args.spec, group=group.name, repository=repository, tag=image.tag)
+        return self._helm("logs", monitoring.LOGS_RELEASE, pin, values, before)
 
-    def _release(self, identity: Sequence[pulumi.Resource]) -> kubernetes.helm.v3.Release:
+    def _release(self, identity: Sequence[pulumi.Resource]) -> HelmRelease:
         args = self._args
         pin = args.catalog.charts[monitoring.RELEASE]
         form = args.spec.form
@@ -155,30 +143,32 @@ class Observability(pulumi.ComponentResource):
             storage_class = monitoring.STORAGE_CLASS
             before.append(self._storage_class())
         mirror = {each: pulumi.Output.concat(args.registry_prefix, "/", folder) for each, folder in images.FOLDERS.items()}
-        local = args.charts.get(monitoring.RELEASE)
-        return kubernetes.helm.v3.Release(
-            f"{self._name}-release-prometheus",
-            name=monitoring.RELEASE,
+        values = monitoring.values(args.spec, topic=self.topic_arn, storage_class=storage_class, mirror=mirror)
+        return self._helm("prometheus", monitoring.RELEASE, pin, values, before)
+
+    def _helm(self, role: str, release: str, pin: ChartPin, values: dict[str, Any], after: Sequence[pulumi.Resource]) -> HelmRelease:
+        local = self._args.charts.get(release)
+        args = HelmReleaseArgs(
+            release=release,
             chart=local or pin.name,
-            repository_opts=None if local else {"repo": pin.repository},
+            repository=None if local else pin.repository,
             version=None if local else pin.version,
             namespace=namespaces.MONITORING,
-            create_namespace=False,
-            timeout=_INSTALL_SECONDS,
-            values=monitoring.values(args.spec, topic=self.topic_arn, storage_class=storage_class, mirror=mirror),
-            opts=pulumi.ResourceOptions(parent=self, depends_on=before),
+            values=values,
         )
+        return HelmRelease(f"{self._name}-release-{role}", args, pulumi.ResourceOptions(parent=self, depends_on=list(after)))
 
     def _storage_class(self) -> pulumi.Resource:
-        return kubernetes.storage.v1.StorageClass(
-            f"{self._name}-metrics-storage",
-            metadata={"name": monitoring.STORAGE_CLASS},
-            provisioner="ebs.csi.aws.com",
-            parameters={"type": "gp3", "encrypted": "true"},
-            volume_binding_mode="WaitForFirstConsumer",
-            allow_volume_expansion=True,
-            opts=self._in_cluster,
-        )
+        manifest: dict[str, Any] = {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": {"name": monitoring.STORAGE_CLASS},
+            "provisioner": "ebs.csi.aws.com",
+            "parameters": {"type": "gp3", "encrypted": "true"},
+            "volumeBindingMode": "WaitForFirstConsumer",
+            "allowVolumeExpansion": True,
+        }
+        return declare(f"{self._name}-metrics-storage", manifest, self._in_cluster)
 
     def _exporters(self) -> list[pulumi.Resource]:
         args, name, where = self._args, self._name, namespaces.MONITORING

@@ -11,14 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pulumi
-import pulumi_kubernetes as kubernetes
 
 from components.catalog import Catalog, ChartPin
+from components.helm_release import HelmRelease, HelmReleaseArgs
 from components.kubernetes_object import declare
 from components.manifests import controllers, kueue
 from components.spec.stack import StackSpec
-
-_INSTALL_SECONDS = 900
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,8 +38,8 @@ class QueueingArgs:
 class Queueing(pulumi.ComponentResource):
     """Attributes: `kueue`, `jobset` (the releases), `local_queues` by name, `ready` (what a job must wait for)."""
 
-    kueue: kubernetes.helm.v3.Release
-    jobset: kubernetes.helm.v3.Release
+    kueue: HelmRelease
+    jobset: HelmRelease
     local_queues: Mapping[str, pulumi.Resource]
     ready: list[pulumi.Resource]
 
@@ -66,23 +64,20 @@ class Queueing(pulumi.ComponentResource):
     def _image(self, chart: str) -> pulumi.Input[str] | None:
         return None if self._args.mirror is None else pulumi.Output.concat(self._args.mirror, f"/kubernetes/{chart}/{chart}")
 
-    def _release(self, chart: str, values: dict[str, Any], after: Sequence[pulumi.Resource] = ()) -> kubernetes.helm.v3.Release:
+    def _release(self, chart: str, values: dict[str, Any], after: Sequence[pulumi.Resource] = ()) -> HelmRelease:
         pin: ChartPin = self._args.catalog.charts[chart]
         local = self._args.charts.get(chart)
         namespace = self._args.namespaces.get(pin.namespace)
-        return kubernetes.helm.v3.Release(
-            f"{self._name}-release-{chart}",
-            name=chart,
+        args = HelmReleaseArgs(
+            release=chart,
             chart=local or (pin.repository if pin.oci else pin.name),
-            repository_opts=None if local or pin.oci else {"repo": pin.repository},
+            repository=None if local or pin.oci else pin.repository,
             version=None if local else pin.version,
             namespace=pin.namespace,
-            create_namespace=False,
-            timeout=_INSTALL_SECONDS,
-            atomic=False,  # a failed first installation is left to be looked at, and mended by the next run
             values=values,
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[*self._args.after, *([namespace] if namespace else []), *after]),
         )
+        depends = [*self._args.after, *([namespace] if namespace else []), *after]
+        return HelmRelease(f"{self._name}-release-{chart}", args, pulumi.ResourceOptions(parent=self, depends_on=depends))
 
     def _declare(self, role: str, manifests: Mapping[str, dict[str, Any]], after: Sequence[pulumi.Resource]) -> dict[str, pulumi.Resource]:
         declared: dict[str, pulumi.Resource] = {}

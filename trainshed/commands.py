@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from trainshed.image import image_app
+from trainshed.job import job_app
 from trainshed.size import size_command
 
 app = typer.Typer(
@@ -57,6 +59,8 @@ def review(
 
 
 app.command("size")(size_command)
+app.add_typer(job_app)
+app.add_typer(image_app)
 
 
 sandbox = typer.Typer(help="A local cluster with fake nodes and a stack's queues: try tasks without an account.", no_args_is_help=True)

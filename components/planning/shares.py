@@ -29,7 +29,7 @@ def with_default_queues(stack: StackSpec, cat: Catalog) -> StackSpec:
     pools = {each.name: each for each in stack.pools}
     if stack.queues:
         filled = tuple(
-            each.model_copy(update={"cards": queue_cards(pools[each.pool], cat) or None}) if each.cards is None and each.pool in pools else each
+            each if each.cards or each.pool not in pools else each.model_copy(update={"cards": queue_cards(pools[each.pool], cat) or None})
             for each in stack.queues
         )
         return stack.model_copy(update={"queues": filled})

@@ -108,8 +108,8 @@ def test_a_key_that_is_given_is_not_listed_as_a_default() -> None:
             "zones: [usw2-az3]",
             "zones: [us-west-2a]",
             [
-                'Pulumi.t.yaml:5:13 network.zones[0]: "us-west-2a" is malformed; a zone id such as usw2-az3 is wanted: '
-                "it means the same place in every account, a name like us-west-2a doesn't"
+                'Pulumi.t.yaml:5:13 network.zones[0]: "us-west-2a" is malformed; a zone id such as usw2-az3 is wanted, '
+                "which means the same place in every account; us-west-2a is a name"
             ],
         ),
         ("zones: [usw2-az3]", "zones: []", ["Pulumi.t.yaml:5:12 network.zones: is empty; at least 1 is wanted"]),

@@ -61,7 +61,7 @@ def test_missing_keys_describe_themselves():
             "task: Small_Task",
             (
                 'task.yaml:1:7 task: "Small_Task" is malformed; '
-                "a name is wanted: lower-case letters, digits, dashes; a letter first; at most 32 characters"
+                "a name is wanted: lower-case letters, digits, dashes; a letter first; 32 at most"
             ),
         ),
         ("command: [python, -m, trainer.main]", "command: []", "task.yaml:3:10 command: is empty; at least 1 is wanted"),
