@@ -17,6 +17,7 @@ from components.observability import Observability
 from components.queueing import Queueing
 from components.registry import Registry
 from components.spec.form import SelfHosted
+from components.volumes import Volumes
 from infra import in_cluster, on_aws, outputs, providers
 from infra.settings import Settings
 
@@ -32,6 +33,7 @@ class Built:
     cluster: Cluster | None = None
     pools: dict[str, GpuPool] = field(default_factory=dict[str, GpuPool])
     namespaces: Namespaces | None = None
+    volumes: Volumes | None = None
     devices: Devices | None = None
     queueing: Queueing | None = None
     observability: Observability | None = None
@@ -63,6 +65,7 @@ def _on_aws(settings: Settings) -> Built:
     lustre = {each.name: on_aws.lustre(settings, each.name, network, store, alarms, aws) for each in stack.storage.lustre}
     pools = {pool.name: on_aws.gpu_pool(settings, pool.name, network, cluster, aws) for pool in stack.pools}
 
+    volumes = in_cluster.volumes(settings, namespaces, registry.prefix, lustre, cluster.ready, both)
     devices = in_cluster.devices(settings, registry.prefix, cluster.ready, both)
     isolated = stack.network is not None and stack.network.egress == "isolated"
     queueing = in_cluster.queueing(settings, namespaces, registry.prefix if isolated else None, cluster.ready, both)
@@ -76,6 +79,7 @@ def _on_aws(settings: Settings) -> Built:
         store=store,
         lustre=lustre,
         pools=pools,
+        volumes=volumes,
         devices=devices,
         queueing=queueing,
     )
@@ -84,7 +88,8 @@ def _on_aws(settings: Settings) -> Built:
 def _on_hosts(settings: Settings, form: SelfHosted) -> Built:
     inside = pulumi.ResourceOptions(providers={"kubernetes": providers.for_hosts(form)})
     namespaces = in_cluster.namespaces(settings, [], inside)
+    volumes = in_cluster.volumes(settings, namespaces, form.registry or "", {}, [], inside)
     devices = in_cluster.devices(settings, form.registry or "", [], inside)
     queueing = in_cluster.queueing(settings, namespaces, form.registry, [], inside)
     watched = in_cluster.observability(settings, namespaces, form.registry or "", None, [], inside)
-    return Built(namespaces=namespaces, devices=devices, queueing=queueing, observability=watched)
+    return Built(namespaces=namespaces, volumes=volumes, devices=devices, queueing=queueing, observability=watched)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pulumi
 
 from components.block_clock import BlockClock, BlockClockArgs
 from components.cluster import Cluster
 from components.devices import Devices, DevicesArgs
+from components.lustre import Lustre
 from components.namespaces import Namespaces, NamespacesArgs
 from components.observability import Observability, ObservabilityArgs
 from components.queueing import Queueing, QueueingArgs
+from components.volumes import FileSystemWires, Volumes, VolumesArgs
 from infra.settings import Settings, tags
 
 
@@ -56,6 +58,30 @@ def queueing(
     return Queueing(
         "queueing", QueueingArgs(spec=stack, catalog=settings.catalog, namespaces=made.namespaces, after=after, mirror=mirror), opts
     )
+
+
+def volumes(
+    settings: Settings,
+    made: Namespaces,
+    prefix: pulumi.Input[str],
+    systems: Mapping[str, Lustre],
+    after: Sequence[pulumi.Resource],
+    opts: pulumi.ResourceOptions,
+) -> Volumes:
+    """Claims on the file systems in each namespace of jobs: datasets to read, checkpoints to write."""
+    wires = {
+        name: FileSystemWires(file_system_id=each.file_system_id, dns_name=each.dns_name, mount_name=each.mount_name, ready=each.ready)
+        for name, each in systems.items()
+    }
+    args = VolumesArgs(
+        spec=settings.valid,
+        catalog=settings.catalog,
+        namespaces={name: made.namespaces[name] for name in made.job_namespaces},
+        registry_prefix=prefix,
+        systems=wires,
+        after=after,
+    )
+    return Volumes("volumes", args, opts)
 
 
 def block_clock(settings: Settings, queues: Queueing, mirror: pulumi.Input[str] | None, opts: pulumi.ResourceOptions) -> BlockClock:

@@ -13,8 +13,8 @@ from typing import Any
 
 import pulumi
 from google.protobuf import struct_pb2
-from pulumi.runtime import mocks, settings
-from pulumi.runtime.proto import resource_pb2
+from pulumi.runtime import mocks, resource, settings
+from pulumi.runtime.proto import resource_pb2, source_pb2
 from pulumi.runtime.stack import Stack, run_pulumi_func
 
 UNKNOWN = "<unknown>"
@@ -163,6 +163,14 @@ class _Monitor(mocks.MockMonitor):
             self.outputs = plain(request.outputs)
         return super().RegisterResourceOutputs(request)
 
+
+def _without_positions() -> source_pb2.StackTrace:
+    return source_pb2.StackTrace()
+
+
+# The SDK reads the source lines of the whole call stack for every resource; nobody reads them in a recording.
+if hasattr(resource, "_get_stack_trace"):
+    setattr(resource, "_get_stack_trace", _without_positions)  # noqa: B010 - a private name of the SDK, which a plain assignment would hide from pyright
 
 _loops: list[asyncio.AbstractEventLoop] = []
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -35,14 +36,29 @@ class Settings:
     problems: tuple[Problem, ...]
     catalog: Catalog = field(repr=False)
     defaults: tuple[Default, ...] = ()
-    document: Document = field(default_factory=lambda: Document(file=""), repr=False)
+    reading: Reading | None = field(default=None, repr=False)
+    folder: Path | None = None
 
     @property
+    def document(self) -> Document:
+        """The stack's file with the places of its keys; empty where there is none."""
+        return self.reading.document if self.reading else Document(file="")
+
+    @cached_property
     def valid(self) -> StackSpec:
         """The stack in its canonical order, once no error is left. Raises ValueError otherwise."""
         if self.stack is None or errors(self.problems):
             raise ValueError("the stack has errors")
         return canonical(self.stack)
+
+    def with_later(self, found: list[Problem]) -> Settings:
+        """These settings with problems that only a preview can see, placed and acknowledged as the stack file says."""
+        if not found or self.stack is None:
+            return self
+        placed = self.reading.placed(found) if self.reading else found
+        accepted = {(each.id, each.path): each.reason for each in self.stack.acknowledged}
+        told = [_accepted(each, accepted) for each in placed]
+        return replace(self, problems=tuple(in_file_order([*self.problems, *told])))
 
 
 def tags(settings: Settings) -> dict[str, str]:
@@ -63,7 +79,7 @@ def from_file(stack: str, cat: Catalog | None = None) -> Settings:
     """Read and check a stack file by name or path; every problem is in the answer."""
     name, path = stack_file(stack)
     shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
-    return _checked(name, read_stack(path, str(shown)), cat or catalog.load())
+    return replace(_checked(name, read_stack(path, str(shown)), cat or catalog.load()), folder=path.parent)
 
 
 def from_engine() -> Settings:
@@ -89,28 +105,36 @@ def _checked(name: str, reading: Reading, cat: Catalog) -> Settings:
     problems = in_file_order([*reading.problems, *reading.placed(found)])
     if stack:
         problems = in_file_order(reading.placed(_acknowledged(stack, problems)))
-    return Settings(name=name, stack=stack, problems=tuple(problems), catalog=cat, defaults=reading.defaults, document=reading.document)
+    return Settings(name=name, stack=stack, problems=tuple(problems), catalog=cat, defaults=reading.defaults, reading=reading)
+
+
+# Problems that no single reading of the stack file finds: a review's, the plan's and those of the moment.
+_FOUND_LATER = ("review-", "plan-", "block-")
+
+
+def _accepted(problem: Problem, accepted: Mapping[tuple[str, str], str]) -> Problem:
+    reason = accepted.get((problem.id, problem.path))
+    if problem.severity != "warning" or reason is None:
+        return problem
+    return replace(problem, severity="note", said=f"{problem.said} (acknowledged: {reason})")
 
 
 def _acknowledged(stack: StackSpec, problems: list[Problem]) -> list[Problem]:
     """Acknowledged warnings become notes with their reason; an acknowledgement of nothing is a warning itself."""
-    accepted = {(each.id, each.path): (index, each.reason) for index, each in enumerate(stack.acknowledged)}
-    out: list[Problem] = []
-    met: set[tuple[str, str]] = set()
-    for problem in problems:
-        key = (problem.id, problem.path)
-        if problem.severity == "warning" and key in accepted:
-            met.add(key)
-            out.append(replace(problem, severity="note", said=f"{problem.said} (acknowledged: {accepted[key][1]})"))
-        else:
-            out.append(problem)
-    for (kind, path), (index, _) in accepted.items():
-        # What a review finds depends on what stood before, which no single preview knows.
-        if (kind, path) not in met and not kind.startswith("review-"):
-            severe = any(each.id == kind and each.path == path and each.severity == "error" for each in problems)
-            said = f"{kind} at {path} is an error, which can't be acknowledged" if severe else f"no warning {kind} is raised at {path}"
-            hint = "mend it" if severe else "take the acknowledgement out"
-            out.append(Problem(id="acknowledges-nothing", path=f"acknowledged[{index}]", said=said, hint=hint, severity="warning"))
+    accepted = {(each.id, each.path): each.reason for each in stack.acknowledged}
+    met = {(each.id, each.path) for each in problems if each.severity == "warning"}
+    out = [_accepted(each, accepted) for each in problems]
+    for index, each in enumerate(stack.acknowledged):
+        if (each.id, each.path) in met or each.id.startswith(_FOUND_LATER):
+            continue
+        severe = any((other.id, other.path) == (each.id, each.path) and other.severity == "error" for other in problems)
+        said = (
+            f"{each.id} at {each.path} is an error, which can't be acknowledged"
+            if severe
+            else f"no warning {each.id} is raised at {each.path}"
+        )
+        hint = "mend it" if severe else "take the acknowledgement out"
+        out.append(Problem(id="acknowledges-nothing", path=f"acknowledged[{index}]", said=said, hint=hint, severity="warning"))
     return out
 
 

@@ -6,8 +6,10 @@ Hides the order in which these are made, and gives the one JSON object of the co
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
+from components.planning import blocks
 from components.planning.summary import EMPTY, summary
 from components.problems import Problem, errors
 from infra.recording import Record
@@ -85,9 +87,8 @@ def preview(stack: str) -> Preview:
     if settings.stack is None or errors(settings.problems):
         return Preview(settings=settings, outputs={}, plan=dict(EMPTY), cost=dict(_EMPTY_COST))
     # The SDK takes most of a second to import: a stack file with errors is told sooner.
-    from infra.build import build
-
     from components.planning.cost import estimate
+    from infra.build import build
     from infra.recording import run
     from trainshed.judging import judge
 
@@ -98,7 +99,7 @@ def preview(stack: str) -> Preview:
     priced = estimate(plain, stack_spec, settings.catalog)
     verdict = judge(plain, stack=settings.name, environment=stack_spec.environment, cost=priced)
     return Preview(
-        settings=settings,
+        settings=_with_later_problems(settings, priced["monthly"]["expected"]),
         records=records,
         outputs=recording.outputs,
         plan=summary(stack_spec, settings.catalog),
@@ -107,3 +108,14 @@ def preview(stack: str) -> Preview:
         unjudged=verdict.unjudged,
         exemptions=verdict.exempted,
     )
+
+
+def _with_later_problems(settings: Settings, monthly_usd: float) -> Settings:
+    """Problems that only a preview can see: those of this moment, and those of the task that the stack is planned for."""
+    assert settings.stack is not None
+    found = blocks.out_of_time(settings.stack.pools, datetime.now(tz=UTC))
+    if settings.stack.plan is not None and settings.folder is not None:
+        from trainshed.plan_check import check
+
+        found = [*found, *check(settings.stack, settings.catalog, settings.folder, monthly_usd)]
+    return settings.with_later(found)
