@@ -6,6 +6,8 @@ Hides certificates and the webhooks that must be led to 127.0.0.1.
 from __future__ import annotations
 
 import base64
+import os
+import shutil
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -85,7 +87,7 @@ def redirected(configuration: Mapping[str, Any], hooks: Hooks, *, name: str, kep
 
 def install_hooks(api: Api, tool: str, hooks: Hooks, *, kept: Sequence[str] | None = None) -> None:
     for document in documents(tools.asset(tool, "config/components/webhook")):
-        if document["kind"] in _HOOK_KINDS:
+        if document.get("kind") in _HOOK_KINDS:
             api.apply(redirected(document, hooks, name=tool, kept=kept), strict=False)
 
 
@@ -150,13 +152,29 @@ def start_kueue(
     wanted = ",".join(f"{name}={str(on).lower()}" for name, on in sorted(chosen.items()))
     child = plane.processes.start(
         "kueue",
-        [program("kueue"), f"--config={path}", f"--feature-gates={wanted}"],
+        [*_with_metrics_certificate(plane.folder, hooks.certificate), program("kueue"), f"--config={path}", f"--feature-gates={wanted}"],
         environment={"KUBECONFIG": str(plane.kubeconfig)},
     )
     plane.processes.wait_until(lambda: _listening(hooks), what="Kueue's webhooks", child=child)
     if redirect:
         install_hooks(plane.api, "kueue", hooks, kept=_KUEUE_HOOKS)
     return hooks
+
+
+def _with_metrics_certificate(folder: Path, certificate: Certificate) -> list[str]:
+    """Words before Kueue's command that give it a view of /etc with the certificate it looks for there.
+
+    Without its own certificate management Kueue 0.17 reads /etc/kueue/metrics/certs even where metrics are off. Its own management would
+    write the address of a Service into the webhooks. So it runs in a mount namespace of its own, and this machine's /etc stays as it is.
+    """
+    etc = folder / "kueue-etc"
+    certificates = etc / "kueue" / "metrics" / "certs"
+    certificates.mkdir(parents=True)
+    for source in (certificate.certificate, certificate.key):
+        shutil.copyfile(source, certificates / source.name)
+    (etc / "hosts").write_text("127.0.0.1 localhost\n")
+    namespaces = ["--mount"] if os.geteuid() == 0 else ["--user", "--map-root-user", "--mount"]
+    return ["unshare", *namespaces, "sh", "-c", 'mount --bind "$0" /etc && exec "$@"', str(etc)]
 
 
 def hooks_led_here(api: Api, tool: str, hooks: Hooks) -> bool:
