@@ -37,12 +37,15 @@ format: $(VENV)/installed ## format and mend what ruff can
 	@$(RUN)/ruff format . && $(RUN)/ruff check --fix .
 
 tools: $(VENV)/installed ## build or find the live tools (Pulumi CLI, API server, schedulers ...) in a cache
-	@$(RUN)/python tools/build.py
+	@start=$$(date +%s); $(RUN)/python tools/build.py && $(RUN)/python -m policies.judges.install; code=$$?; \
+	echo "tools took $$(($$(date +%s) - start)) s"; exit $$code
 
-images: ## build the workload images where Docker is
+# REGISTRY is the account's: base images come through its pull-through cache.
+images: ## build the workload images where Docker is: make images REGISTRY=ACCOUNT.dkr.ecr.REGION.amazonaws.com
 	@command -v docker > /dev/null || { echo "docker is not on this machine: install it, or build workload/images/*.Dockerfile elsewhere"; exit 3; }
+	@test -n "$(REGISTRY)" || { echo "say which registry: make images REGISTRY=ACCOUNT.dkr.ecr.REGION.amazonaws.com"; exit 2; }
 	@for file in workload/images/*.Dockerfile; do \
-		name=$$(basename $$file .Dockerfile); echo "== $$name"; docker build --file $$file --tag trainshed-$$name:dev . || exit 1; done
+		name=$$(basename $$file .Dockerfile); echo "== $$name"; docker build --file $$file --build-arg REGISTRY=$(REGISTRY) --tag trainshed-$$name:dev . || exit 1; done
 
 bench: $(VENV)/installed ## print the figures of every benchmark
 	@for file in bench/*.py; do echo "== $$file"; $(RUN)/python $$file || exit 1; done
