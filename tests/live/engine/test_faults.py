@@ -81,7 +81,7 @@ def test_drift_is_shown_by_a_refresh_and_mended_by_an_up(dev: Engine) -> None:
 @pytest.mark.proves(broken="a node group was deleted by hand", promised="refresh drops it from the state, and up makes just that one again")
 def test_a_resource_deleted_by_hand_is_made_again(dev: Engine) -> None:
     lost = next(resource["urn"] for resource in dev.state() if resource["type"] == "aws:eks/nodeGroup:NodeGroup")
-    dev.behave(gone=[lost.rsplit("::", 1)[-1] + "$"])
+    dev.behave(gone=[f"NodeGroup::{lost.rsplit('::', 1)[-1]}$"])
     dev.refresh().must()
     dev.behave()
     assert dev.up().must().changed() == {lost: "create"}

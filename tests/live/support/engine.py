@@ -26,8 +26,9 @@ from trainshed.control_plane.processes import die_with_parent
 CHECKOUT = Path(__file__).resolve().parents[3]
 PLUGINS = CHECKOUT / "tests" / "live" / "engine" / "plugins"
 PASSPHRASE = "a passphrase of the tests"
-LINKED = ("components", "trainshed", "policies", "tasks", "workload", "docs", "examples", "pyproject.toml", ".venv")
-COPIED = ("infra", "stacks", "Pulumi.yaml")
+LINKED = (".venv",)
+# Copies, not links: a test's second `up` must see the same program as its first, whatever is edited meanwhile.
+COPIED = ("infra", "stacks", "components", "trainshed", "policies", "tasks", "workload", "Pulumi.yaml", "pyproject.toml")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +129,7 @@ class Engine:
             source = CHECKOUT / name
             if source.is_dir():
                 shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-            else:
+            elif source.exists():
                 shutil.copyfile(source, folder / name)
         return cls._made(place, folder, stack, real_kubernetes=real_kubernetes)
 
