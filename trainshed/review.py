@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal
@@ -64,7 +64,7 @@ def _of_commits(stack: str, base: str, head: str | None, folder: Path) -> Review
 
 
 @contextlib.contextmanager
-def _laid_out(at: Repository, old: str, new: str | None) -> Iterator[tuple[Path, Path]]:
+def _laid_out(at: Repository, old: str, new: str | None) -> Generator[tuple[Path, Path]]:
     with contextlib.ExitStack() as trees:
         before = trees.enter_context(at.laid_out(old))
         after = at.project if new is None else trees.enter_context(at.laid_out(new))

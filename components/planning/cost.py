@@ -1,4 +1,4 @@
-"""What declared resources cost a month, from low over expected to high, and what has no known price.
+"""What declared resources cost a month, from low over expected to high, what is owed whatever is used, and what has no known price.
 
 Hides which module prices which type, and that a price nobody knows is told and left out of the sum, never taken as zero.
 """
@@ -6,24 +6,49 @@ Hides which module prices which type, and that a price nobody knows is told and 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
 from typing import Any
 
 from components.catalog import Catalog
-from components.planning import cost_machines, cost_services
-from components.planning.cost_lines import FREE, Declared, Line, Pricer, Unpriced, declared
+from components.planning import cost_claims, cost_machines, cost_network, cost_services, cost_storage, cost_watching
+from components.planning.cost_free import FREE
+from components.planning.cost_lines import Commitment, Declared, Line, Pricer, Setting, Unpriced, declared
 from components.spec.stack import StackSpec
 
-PRICERS: Mapping[str, Pricer] = {**cost_machines.PRICERS, **cost_services.PRICERS}
+PRICERS: Mapping[str, Pricer] = {
+    **cost_machines.PRICERS,
+    **cost_network.PRICERS,
+    **cost_services.PRICERS,
+    **cost_storage.PRICERS,
+    **cost_watching.PRICERS,
+}
 
 
-def estimate(records: Iterable[Mapping[str, Any]], stack: StackSpec | None, cat: Catalog, *, region: str | None = None) -> dict[str, Any]:
+def estimate(
+    records: Iterable[Mapping[str, Any]],
+    stack: StackSpec | None,
+    cat: Catalog,
+    *,
+    region: str | None = None,
+    on: date | None = None,
+) -> dict[str, Any]:
     """The `cost` object of the preview's JSON, from records as the preview lists them.
 
-    `stack` tells sizes that no resource carries (a bucket's contents); without it they are listed as unpriced.
+    `stack` tells sizes that no resource carries (a bucket's contents, a block's dates); without it they are listed as unpriced. `on` is the
+    day that support dates are compared with; the price list's own when left out.
     """
-    where = region or (stack.region if stack else "us-east-1")
     resources = declared(records)
-    lines, unpriced = _priced(resources, stack, cat, where)
+    setting = Setting(
+        by_urn={each.urn: each for each in resources},
+        cat=cat,
+        region=region or (stack.region if stack else "us-east-1"),
+        on=on or cat.prices.as_of,
+        stack=stack,
+    )
+    found = _priced(resources, setting)
+    lines = [each for each in found if isinstance(each, Line)]
+    unpriced = sorted({each for each in found if isinstance(each, Unpriced)}, key=lambda each: (each.what, each.why))
     return {
         "currency": "USD",
         "monthly": {
@@ -34,22 +59,27 @@ def estimate(records: Iterable[Mapping[str, Any]], stack: StackSpec | None, cat:
         "prices_as_of": cat.prices.as_of.isoformat(),
         "unpriced": sorted({f"{each.what}: {each.why}" for each in unpriced}),
         "lines": [each.as_json() for each in sorted(lines, key=lambda each: (-each.expected, each.what))],
+        "unpriced_lines": [each.as_json() for each in unpriced],
+        "commitments": [each.as_json() for each in found if isinstance(each, Commitment)],
     }
 
 
-def _priced(resources: Sequence[Declared], stack: StackSpec | None, cat: Catalog, region: str) -> tuple[list[Line], list[Unpriced]]:
-    lines: list[Line] = []
-    unpriced: list[Unpriced] = []
-    by_urn = {each.urn: each for each in resources}
+def _priced(resources: Sequence[Declared], setting: Setting) -> list[Line | Unpriced | Commitment]:
+    found: list[Line | Unpriced | Commitment] = []
+    on_aws = any(each.type.startswith("aws:eks/") for each in resources)
     for resource in resources:
         pricer = PRICERS.get(resource.type)
-        if pricer is None:
-            if resource.custom and resource.type.startswith("aws:") and resource.type not in FREE:
-                unpriced.append(Unpriced(what=resource.type, why="no price is known for this type"))
-            continue
-        for found in pricer(resource, by_urn, cat, region, stack):
-            if isinstance(found, Line):
-                lines.append(found)
-            else:
-                unpriced.append(found)
-    return lines, unpriced
+        if pricer is not None:
+            found += pricer(resource, _where(resource, setting))
+        elif resource.type.startswith("kubernetes:"):
+            # On somebody's own rack a claim or a balancer costs nothing that a price list knows.
+            found += cost_claims.priced(resource, setting) if on_aws else ()
+        elif resource.custom and resource.type.startswith("aws:") and resource.type not in FREE:
+            found.append(Unpriced(what=f"{resource.name} ({resource.type})", why="no price is known for this type", urn=resource.urn))
+    return found
+
+
+def _where(resource: Declared, setting: Setting) -> Setting:
+    """A resource may name another region than its stack's."""
+    own = resource.inputs.get("region")
+    return replace(setting, region=own) if isinstance(own, str) and own and "<" not in own else setting

@@ -32,7 +32,7 @@ def comment(review: Review) -> str:
         Section(title="The preview fails", blocks=_broken(review)),
         Section(title="Data in danger", blocks=[_danger(each) for each in review.dangers], after=_how_to_accept(review)),
         Section(title="Protection that gets weaker", blocks=_weaker(review)),
-        Section(title="Node pools", blocks=[_roll(each) for each in review.rolls]),
+        Section(title="Node pools", blocks=_pools(review.rolls)),
         Section(title="Cost a month", blocks=_money(review.money)),
         *violations(review.violations),
         Section(title="Warnings of the stack file", blocks=_warnings(review.head)),
@@ -144,19 +144,32 @@ def _weaker(review: Review) -> list[str]:
     return [f"- {code(each.name)} {_difference(each.difference)}: {text(each.means)}" for each in review.weaker]
 
 
-def _roll(roll: Roll) -> str:
-    size = _count(roll.nodes, "node") + (f" with {roll.cards:,} cards" if roll.cards else "")
-    of = f"- **{code(roll.pool)}** group {code(roll.group)}"
+def _pools(rolls: Sequence[Roll]) -> list[str]:
+    """Groups of one pool that fare alike are told together."""
+    alike: dict[tuple[str, ...], list[Roll]] = {}
+    for each in rolls:
+        same = each.why if each.how in ("is replaced", "rolls") else ()
+        alike.setdefault((each.pool, each.how, each.slowly, *same), []).append(each)
+    return [_roll(each) for each in alike.values()]
+
+
+def _roll(rolls: Sequence[Roll]) -> str:
+    first = rolls[0]
+    nodes, cards = sum(each.nodes for each in rolls), sum(each.cards for each in rolls)
+    size = _count(nodes, "node") + (f" with {cards:,} cards" if cards else "")
+    groups = ", ".join(code(each.group, 80) for each in rolls[:4]) + (f" and {len(rolls) - 4} more" if len(rolls) > 4 else "")
     said = {
-        "goes": f"{of} **goes** with {size}",
-        "is replaced": f"{of} **is replaced**: all {size}, and the jobs on them end",
-        "rolls": f"{of} **rolls**: {size} get replaced{f' {roll.slowly}' if roll.slowly else ''}, and a job that loses a node restarts",
-        "shrinks": f"{of} **shrinks** by {size}",
-        "grows": f"{of} grows by {size}",
-        "comes": f"{of} comes with up to {size}",
-    }[roll.how]
-    why = [f"  - {text(each, 300)}" for each in roll.why[:6]]
-    return "\n".join([f"{said}.", *why])
+        "goes": f"**goes** with up to {size}",
+        "is replaced": f"**is replaced**: {size}, and the jobs on them end",
+        "rolls": f"**rolls**: up to {size} get replaced{f' {first.slowly}' if first.slowly else ''}, and a job that loses one restarts",
+        "shrinks": f"**shrinks** by {size}, and the jobs on them end",
+        "grows": f"grows by {size}",
+        "comes": f"comes with up to {size}",
+    }[first.how]
+    sizes = [f"  - {code(each.group, 80)}: {text(each.why[0])}" for each in rolls if each.how in ("shrinks", "grows") and each.why]
+    why = sizes if sizes else [f"  - {text(each, 300)}" for each in first.why[:6]]
+    named = "" if sizes else f" ({groups})"
+    return "\n".join([f"- {code(first.pool)}{named} {said}.", *why])
 
 
 def _money(money: Money) -> list[str]:
@@ -164,16 +177,23 @@ def _money(money: Money) -> list[str]:
     for label, side in (("before", money.before), ("after", money.after)):
         rows.append(f"| {label} | " + " | ".join(f"{side[key]:,.0f}" if side else "unknown" for key in ("low", "expected", "high")) + " |")
     delta = money.delta
-    if delta:
+    if delta and not money.complete:
+        rows.append("| **change** | **not known** | **not known** | **not known** |")
+    elif delta:
         rows.append("| **change** | " + " | ".join(f"**{_signed(delta[key])}**" for key in ("low", "expected", "high")) + " |")
     blocks = ["\n".join(rows), f"\nCards: {_cards(money)}. Prices as of {money.prices_as_of}, before discounts and taxes."]
+    if not money.complete:
+        missing = _count(len(money.unpriced_new), "thing")
+        blocks.append(f"\n⚠️ This change brings {missing} without a known price (see below): the sum after it leaves them out.")
     if money.drivers:
         blocks.append("\nWhere it comes from:")
     for each in money.drivers:
-        lines = [f"- {code(each.component)} **{_signed(each.delta)}** ({each.before:,.0f} → {each.after:,.0f})"]
+        after = "not known" if each.unpriced else f"{each.after:,.0f}"
+        change = "not known" if each.unpriced else _signed(each.delta)
+        lines = [f"- {code(each.component)} **{change}** ({each.before:,.0f} → {after})"]
         blocks.append("\n".join([*lines, *(f"  - {text(line, 240)}" for line in each.lines)]))
     if money.commitments:
-        blocks.append("\nOwed whether used or not:")
+        blocks.append("\nNew commitments, owed whether used or not:")
         blocks += [f"- {text(_commitment(each), 300)}" for each in money.commitments]
     if money.unpriced:
         blocks.append("\nNot in the sums, because no price is known:")
@@ -182,9 +202,7 @@ def _money(money: Money) -> list[str]:
 
 
 def _commitment(commitment: Mapping[str, Any]) -> str:
-    total = commitment.get("usd")
-    amount = f"{total:,.0f} USD in all" if isinstance(total, int | float) else "its price isn't known"
-    return f"{commitment['what']}: {commitment['said']}; {amount}"
+    return f"{commitment['what']}: {commitment['said']}"
 
 
 def _signed(amount: float) -> str:

@@ -264,7 +264,7 @@ def component_of(resource: Resource, parents: Mapping[str, Resource]) -> str:
 
 def counts(changes: Iterable[Change]) -> dict[str, int]:
     """How many of each kind, of real resources: a component is only a folder for them."""
-    found = dict.fromkeys(("create", "update", "replace", "delete"), 0)
+    found: dict[str, int] = {"create": 0, "update": 0, "replace": 0, "delete": 0}
     for each in changes:
         if (each.new or each.old or {}).get("custom", True) and not each.type.startswith("pulumi:"):
             found[each.op] += 1

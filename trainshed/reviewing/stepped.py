@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import cast
 
-from trainshed.reviewing.differences import Change, Op, component_of
+from trainshed.reviewing.differences import Change, component_of
 from trainshed.reviewing.engine_files import Step
 from trainshed.reviewing.sources import Entry
 from trainshed.reviewing.values import ABSENT, Difference, at
@@ -37,7 +36,7 @@ def stepped(changes: Sequence[Change], steps: Mapping[str, Step], before: Sequen
             old=old.get(urn),
             new=new.get(urn),
         )
-        op = cast("Op", step.op)
+        op = step.op
         found.append(replace(base, op=op, reasons=_reasons(base, step) if op == "replace" else ()))
     return tuple(sorted(found, key=lambda each: (each.component, each.type, each.name)))
 

@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,7 +66,7 @@ class Repository:
         return [each for each in out.split("\n") if each]
 
     @contextlib.contextmanager
-    def laid_out(self, commit: str) -> Iterator[Path]:
+    def laid_out(self, commit: str) -> Generator[Path]:
         """The project at a commit, in a folder of its own that is removed afterwards."""
         parent = Path(tempfile.mkdtemp(prefix="trainshed-review-"))
         tree = parent / "tree"

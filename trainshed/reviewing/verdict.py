@@ -18,12 +18,13 @@ from trainshed.judging import judge
 from trainshed.reviewing.danger import Acknowledgement, Danger, Weaker, dangers, unused, weaker
 from trainshed.reviewing.differences import Change, compare, counts
 from trainshed.reviewing.engine_files import Step
-from trainshed.reviewing.money import Money, drivers
+from trainshed.reviewing.money import Money, drivers, newly_unpriced
 from trainshed.reviewing.rolls import Roll, cards, rolls
 from trainshed.reviewing.sources import Entry, Side
 from trainshed.reviewing.stepped import stepped
 
 DELTA_RULE = "cost-change-within-ceiling"
+_WHY_NOT = "leaves out what this change adds without a known price"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,8 +157,9 @@ def _written(side: Side) -> list[Mapping[str, Any]]:
 def _money(base: Side, head: Side, cat: Catalog) -> Money:
     old = None if base.broken else _priced(base, cat)
     new = None if head.broken else _priced(head, cat)
-    known = old["unpriced"] if old else []
     unpriced = tuple(new["unpriced"]) if new else ()
+    owed = (old.get("commitments") or ()) if old else ()
+    come = newly_unpriced(old, new) if old and new else []
     both = (*base.resources, *head.resources)
     return Money(
         before=old["monthly"] if old else None,
@@ -167,8 +169,8 @@ def _money(base: Side, head: Side, cat: Catalog) -> Money:
         cards_before=None if base.broken else cards(base.resources, cat),
         cards_after=None if head.broken else cards(head.resources, cat),
         unpriced=unpriced,
-        unpriced_new=tuple(each for each in unpriced if each not in known),
-        commitments=tuple(new.get("commitments") or ()) if new else (),
+        unpriced_new=tuple(sorted({f"{each['what']}: {each['why']}" for each in come})),
+        commitments=tuple(each for each in new.get("commitments") or () if each not in owed) if new else (),
     )
 
 
@@ -198,12 +200,14 @@ def _judged(stack: str, head: Side, money: Money, cat: Catalog) -> tuple[tuple[E
     delta = money.delta["expected"] if money.delta else None
     cost = {"monthly": money.after, "unpriced": list(money.unpriced)}
     verdict = judge(head.resources, stack=stack, environment=environment, cost=cost, delta=delta)
+    # A rise that can't be priced must not pass the ceiling as a saving.
+    doubt = [{"pack": "cost", "rule": DELTA_RULE, "resource": "", "property": "delta", "why": _WHY_NOT}] if not money.complete else []
     if head.policies is None:
-        return verdict.violations, verdict.unjudged, verdict.exempted
+        return verdict.violations, (*verdict.unjudged, *doubt), verdict.exempted
     own = tuple(each for each in head.policies if each["rule"] != DELTA_RULE)
     added = tuple(each for each in verdict.violations if each["rule"] == DELTA_RULE)
     excused = tuple(each for each in verdict.exempted if each["rule"] == DELTA_RULE)
-    return (*own, *added), head.unjudged, (*head.exempted, *excused)
+    return (*own, *added), (*head.unjudged, *doubt), (*head.exempted, *excused)
 
 
 def _marked(violations: Sequence[Entry], base: Side) -> tuple[Entry, ...]:
