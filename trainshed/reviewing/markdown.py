@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#|~!$])")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()#|~!$])")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -28,8 +28,10 @@ def text(value: object, limit: int = 1200) -> str:
     plain = _CONTROL.sub(" ", str(value))
     if len(plain) > limit:
         plain = f"{plain[: limit - 1]}…"
-    escaped = _SPECIAL.sub(r"\\\1", plain.replace("&", "&amp;"))
-    return escaped.replace("@", "&#64;").replace("://", "&#58;//")
+    escaped = _SPECIAL.sub(r"\\\1", plain)
+    for letter, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("@", "&#64;"), ("://", "&#58;//")):
+        escaped = escaped.replace(letter, entity)
+    return escaped
 
 
 @dataclass(frozen=True, kw_only=True)
