@@ -69,8 +69,9 @@ def test_a_task_larger_than_its_queue_is_refused_with_a_readable_reason(cluster:
     cluster.submit(task)
     wait_for(lambda: cluster.condition(task, "QuotaReserved").get("status") == "False", what="the task judged", seconds=20)
     message = cluster.condition(task, "QuotaReserved")["message"]
-    assert "nvidia.com/gpu" in message
-    assert "maximum capacity" in message
+    # Kueue names the first resource that does not fit: the cards, or the fabric devices that go with them.
+    assert "insufficient quota for vpc.amazonaws.com/efa" in message or "insufficient quota for nvidia.com/gpu" in message
+    assert "request (512) > maximum capacity (480)" in message or "request (128) > maximum capacity (120)" in message
     assert cluster.pods(task) == []
 
 
