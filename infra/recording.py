@@ -114,6 +114,7 @@ def _computed(kind: str, name: str) -> dict[str, Any]:
         "arn": f"arn:aws:{kind.split(':')[1].split('/')[0]}:us-west-2:111122223333:{name}",
         "name": name,
         "url": f"https://{name}.example",
+        "bucket": name,
         "keyId": f"{name}-key",
         "dnsName": f"{name}.example",
         "mountName": "mount",
