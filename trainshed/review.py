@@ -8,16 +8,17 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from components.naming import did_you_mean
 from trainshed.reviewing import engine_files
 from trainshed.reviewing.comment import comment
-from trainshed.reviewing.engine_files import EngineFile, Step
-from trainshed.reviewing.sources import Side, place_of, previewed, stack_settings
+from trainshed.reviewing.engine_files import EngineFile, over
+from trainshed.reviewing.sources import Entry, Side, place_of, previewed, stack_settings
 from trainshed.reviewing.trees import Repository, Unusable, repository
 from trainshed.reviewing.verdict import Review
 from trainshed.reviewing.verdict import review as put_together
@@ -105,22 +106,37 @@ def _name(stack: str) -> str:
 def _of_files(stack: str, base: str, head: str | None, folder: Path) -> Review:
     """Two files of the engine, or one against an offline preview. The stack file, when it is there, tells what no resource carries."""
     name = _name(stack)
-    if head is None and _is_file(base):
-        alone = _read(base, name)
-        if alone.kind == "preview":
-            return put_together(name, _from(alone, base, stack, folder, old=True), _from(alone, base, stack, folder), steps=alone.steps)
-    sides: list[Side] = []
-    steps: Mapping[str, Step] | None = None
-    for word in (base, head):
-        if word is None or not _is_file(word):
-            sides.append(_offline(stack, word, folder))
-            continue
-        found = _read(word, name)
-        # A preview that starts from a real state says what the engine will do; one against another preview is only a declaration.
-        if word is head and found.kind == "preview" and sides and sides[0].known:
-            steps = found.steps
-        sides.append(_from(found, word, stack, folder))
-    return put_together(name, sides[0], sides[1], steps=steps)
+    old = _read(base, name) if _is_file(base) else None
+    new = _read(head, name) if head is not None and _is_file(head) else None
+    if old is not None and old.kind == "preview" and head is None:
+        # One preview holds both sides: the state that it started from, and what it would make of it.
+        whole = _whole(old, base)
+        before = _side(f"{Path(base).name} (state before)", whole.before, stack, folder, known=True)
+        return put_together(name, before, _of_preview(whole, base, stack, folder), steps=whole.steps)
+    if old is not None and old.kind == "state":
+        before = _side(Path(base).name, old.after, stack, folder, known=True)
+    else:
+        before = _of_preview(_whole(old, base), base, stack, folder) if old is not None else _offline(stack, base, folder)
+    if new is None:
+        return put_together(name, before, _offline(stack, head, folder))
+    if new.kind == "state":
+        return put_together(name, before, _side(Path(str(head)).name, new.after, stack, folder, known=True))
+    if old is not None and old.kind == "state":
+        # The engine's own decisions about this very state; what it leaves out stays as the state has it.
+        after = replace(new, after=over(old.after, new))
+        return put_together(name, before, _of_preview(after, str(head), stack, folder), steps=new.steps)
+    return put_together(name, before, _of_preview(_whole(new, str(head)), str(head), stack, folder))
+
+
+def _whole(found: EngineFile, word: str) -> EngineFile:
+    """A preview that lists every resource: without the others neither cost nor policies can be told."""
+    if not found.wired:
+        raise Unusable(f"{word} is a stream of events, which tells no dependencies; give the exported state as --base and this as --head")
+    if found.unlisted:
+        left = "1 unchanged resource is" if found.unlisted == 1 else f"{found.unlisted:,} unchanged resources are"
+        how = "make it with `pulumi preview --json --show-sames`, or give the exported state as --base and this as --head"
+        raise Unusable(f"{word} lists only what changes ({left} left out), so neither cost nor policies can be told; {how}")
+    return found
 
 
 def _read(word: str, stack: str) -> EngineFile:
@@ -131,17 +147,14 @@ def _read(word: str, stack: str) -> EngineFile:
     return found
 
 
-def _from(found: EngineFile, word: str, stack: str, folder: Path, *, old: bool = False) -> Side:
+def _of_preview(found: EngineFile, word: str, stack: str, folder: Path) -> Side:
+    return _side(Path(word).name, found.after, stack, folder, failure="\n".join(found.errors), steps=found.steps)
+
+
+def _side(label: str, resources: Sequence[Entry], stack: str, folder: Path, **more: Any) -> Side:
     file = _stack_file(stack, folder)
-    return Side(
-        label=f"{Path(word).name}{' (state before)' if old else ''}",
-        resources=found.before if old else found.after,
-        failure="" if old else "\n".join(found.errors),
-        settings=stack_settings(file) if file else {},
-        stack_file=file,
-        known=old or found.kind == "state",
-        steps=found.steps,
-    )
+    settings = stack_settings(file) if file else {}
+    return Side(label=label, resources=tuple(resources), settings=settings, stack_file=file, **more)
 
 
 def _stack_file(stack: str, folder: Path) -> Path | None:

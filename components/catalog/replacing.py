@@ -174,7 +174,14 @@ REPLACING: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "kubernetes:batch/v1:Job": ("spec.completions", "spec.parallelism", "spec.selector", "spec.template"),
         "kubernetes:core/v1:ConfigMap": ("binaryData", "data"),
         "kubernetes:core/v1:PersistentVolume": ("spec.csi", "spec.hostPath", "spec.local", "spec.nfs"),
-        "kubernetes:core/v1:PersistentVolumeClaim": ("spec",),
+        # Its size is changed in place since pull request 1705 of pulumi-kubernetes.
+        "kubernetes:core/v1:PersistentVolumeClaim": (
+            "spec.accessModes",
+            "spec.selector",
+            "spec.storageClassName",
+            "spec.volumeMode",
+            "spec.volumeName",
+        ),
         "kubernetes:core/v1:ResourceQuota": ("spec.scopes",),
         "kubernetes:core/v1:Secret": ("data", "stringData", "type"),
         "kubernetes:core/v1:Service": ("spec.clusterIP",),

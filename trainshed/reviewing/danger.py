@@ -31,7 +31,6 @@ STATEFUL: Mapping[str, tuple[str, str]] = {
     "aws:dynamodb/table:Table": ("table", "its items"),
     "kubernetes:core/v1:Namespace": ("namespace", "every object in it, jobs and claims included"),
     "kubernetes:core/v1:PersistentVolumeClaim": ("volume claim", "the data of its volume, unless that is retained"),
-    "kubernetes:core/v1:PersistentVolume": ("volume", "the tie to its data"),
     "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition": ("resource definition", "every object of its kind"),
 }
 
@@ -84,8 +83,14 @@ class Acknowledgement:
 def dangers(changes: Iterable[Change], accepted: Sequence[Acknowledgement]) -> tuple[Danger, ...]:
     """Unacknowledged ones first, deletions before replacements."""
     reasons = {(each.id, each.path): each.reason for each in accepted}
-    found = [_danger(each, reasons) for each in changes if each.type in STATEFUL and each.op in ("replace", "delete")]
+    found = [_danger(each, reasons) for each in changes if each.op in ("replace", "delete") and _holds_data(each)]
     return tuple(sorted(found, key=lambda each: (bool(each.acknowledged), each.retained, each.kind, each.type, each.name)))
+
+
+def _holds_data(change: Change) -> bool:
+    """A claim that names its volume holds nothing itself: the volume's data lies on a file system that is declared elsewhere."""
+    named = at((change.old or {}).get("inputs") or {}, "spec.volumeName")
+    return change.type in STATEFUL and not (change.type.endswith(":PersistentVolumeClaim") and named != ABSENT)
 
 
 def _danger(change: Change, accepted: Mapping[tuple[str, str], str]) -> Danger:

@@ -34,6 +34,8 @@ class EngineFile:
     after: tuple[Mapping[str, Any], ...] = ()
     steps: Mapping[str, Step] = field(default_factory=dict[str, Step])
     errors: tuple[str, ...] = ()
+    unlisted: int = 0  # resources that stay the same and that the preview therefore left out
+    wired: bool = True  # whether it tells which input comes from which resource; a stream of events doesn't
 
     @property
     def stacks(self) -> set[str]:
@@ -91,6 +93,7 @@ def _preview(document: Mapping[str, Any]) -> EngineFile:
             for each in cast("list[Mapping[str, Any]]", document["steps"])
         ],
         errors=_errors(document.get("diagnostics") or ()),
+        same=int((document.get("changeSummary") or {}).get("same") or 0),
     )
 
 
@@ -102,7 +105,8 @@ def _events(documents: Sequence[Mapping[str, Any]]) -> EngineFile:
             told = cast("Mapping[str, Any]", metadata)
             found.append((str(told.get("op", "")), told, told.get("old"), told.get("new"), _why(told)))
     said = [event["diagnosticEvent"] for event in documents if isinstance(event.get("diagnosticEvent"), dict)]
-    return _from_steps(found, errors=_errors(said))
+    summary = next((event["summaryEvent"] for event in documents if isinstance(event.get("summaryEvent"), dict)), {})
+    return _from_steps(found, errors=_errors(said), same=int((summary.get("resourceChanges") or {}).get("same") or 0), wired=False)
 
 
 def _why(step: Mapping[str, Any]) -> tuple[str, ...]:
@@ -119,7 +123,9 @@ def _errors(diagnostics: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     return tuple(each for each in dict.fromkeys(said) if each)
 
 
-def _from_steps(found: Sequence[tuple[str, Mapping[str, Any], Any, Any, tuple[str, ...]]], errors: tuple[str, ...]) -> EngineFile:
+def _from_steps(
+    found: Sequence[tuple[str, Mapping[str, Any], Any, Any, tuple[str, ...]]], *, errors: tuple[str, ...], same: int, wired: bool = True
+) -> EngineFile:
     before: dict[str, Mapping[str, Any]] = {}
     after: dict[str, Mapping[str, Any]] = {}
     steps: dict[str, Step] = {}
@@ -134,9 +140,27 @@ def _from_steps(found: Sequence[tuple[str, Mapping[str, Any], Any, Any, tuple[st
         if word and (urn not in steps or word == "replace"):
             reasons = why or (steps[urn].reasons if urn in steps else ())
             steps[urn] = Step(op=word, reasons=reasons)
+    listed = sum(1 for each in steps.values() if each.op == "same")
     return EngineFile(
-        kind="preview", before=tuple(_records(before.values())), after=tuple(_records(after.values())), steps=steps, errors=errors
+        kind="preview",
+        before=tuple(_records(before.values())),
+        after=tuple(_records(after.values())),
+        steps=steps,
+        errors=errors,
+        unlisted=max(0, same - listed),
+        wired=wired,
     )
+
+
+def over(state: Sequence[Mapping[str, Any]], preview: EngineFile) -> tuple[Mapping[str, Any], ...]:
+    """The whole stack after a preview: what it lists, over a state that holds what it leaves out."""
+    old = {str(each["urn"]): each for each in state}
+    new = {str(each["urn"]): each for each in preview.after}
+    gone = {urn for urn, step in preview.steps.items() if step.op == "delete"}
+    kept = [each for urn, each in old.items() if urn not in gone and urn not in new]
+    wires = ("depends_on", "property_dependencies")
+    told = [each if preview.wired or urn not in old else {**each, **{key: old[urn][key] for key in wires}} for urn, each in new.items()]
+    return (*kept, *told)
 
 
 def _word(op: str) -> str:

@@ -121,7 +121,7 @@ def review(stack: str, base: Side, head: Side, *, notes: Sequence[str] = (), ste
         weaker=weaker(changes or ()),
         rolls=rolls(changes, head.resources, cat) if changes is not None else (),
         money=money,
-        violations=_marked(violations, base),
+        violations=_marked(violations, _known_before(stack, base)),
         unjudged=unjudged,
         exempted=exempted,
         acknowledged=accepted,
@@ -210,9 +210,20 @@ def _judged(stack: str, head: Side, money: Money, cat: Catalog) -> tuple[tuple[E
     return (*own, *added), (*head.unjudged, *doubt), (*head.exempted, *excused)
 
 
-def _marked(violations: Sequence[Entry], base: Side) -> tuple[Entry, ...]:
+def _known_before(stack: str, base: Side) -> Sequence[Entry] | None:
+    """What the base was told already; None when it can't be asked."""
+    if base.broken or base.policies is not None:
+        return None if base.broken else base.policies
+    if base.absent:
+        return ()
+    environment = str((base.settings or {}).get("trainshed:environment") or stack)
+    cost = {"monthly": {"low": 0, "expected": 0, "high": 0}, "unpriced": []}
+    return judge(base.resources, stack=stack, environment=environment, cost=cost).violations
+
+
+def _marked(violations: Sequence[Entry], before: Sequence[Entry] | None) -> tuple[Entry, ...]:
     """Mandatory first, then by severity; `new` tells whether the base had it already (None when nobody asked there)."""
-    known = None if base.broken or base.policies is None else {_identity(each) for each in base.policies}
+    known = None if before is None else {_identity(each) for each in before}
     severities = ("critical", "high", "medium", "low")
 
     def rank(each: Entry) -> tuple[Any, ...]:
