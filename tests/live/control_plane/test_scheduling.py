@@ -71,7 +71,8 @@ def test_a_task_larger_than_its_queue_is_refused_with_a_readable_reason(cluster:
     wait_for(lambda: cluster.condition(task, "QuotaReserved").get("status") == "False", what="the task judged", seconds=20)
     message = cluster.condition(task, "QuotaReserved")["message"]
     # Kueue names one of the resources that do not fit, any of them: cards, fabric devices, huge pages.
-    said = r"insufficient quota for (nvidia\.com/gpu|vpc\.amazonaws\.com/efa|hugepages-2Mi|cpu|memory) in flavor \S+, .* > maximum capacity \(\w+\)"
+    resource = r"(nvidia\.com/gpu|vpc\.amazonaws\.com/efa|hugepages-2Mi|cpu|memory)"
+    said = rf"insufficient quota for {resource} in flavor \S+, .* > maximum capacity \(\w+\)"
     assert re.search(said, message), message
     assert cluster.pods(task) == []
 

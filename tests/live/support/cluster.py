@@ -56,7 +56,7 @@ class Cluster:
             nodes = self.api.all("v1", "Node")
             return sum(not _tainted_not_ready(node) for node in nodes) == wanted
 
-        wait_for(ready, what=f"{wanted} ready nodes", seconds=120)
+        wait_for(ready, what=f"{wanted} ready nodes", seconds=400, pause=0.25 if wanted < 200 else 3.0)
 
     # -- tasks --
     def task(self, name: str, *, nodes: int, pool: str | None = None, more: str = "") -> TaskSpec:
