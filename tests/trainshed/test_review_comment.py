@@ -135,6 +135,21 @@ def test_a_violation_of_the_base_is_told_as_such_and_advice_of_the_base_is_folde
     assert "<summary>Advice that held before this change (1)</summary>" in said
 
 
+def test_a_rule_that_says_the_same_of_many_resources_says_it_once() -> None:
+    said = comment(made([lustre()], [lustre()], policies=tuple(violation(name=f"it-{number}") for number in range(10))))
+    assert said.count("kmsKeyId is not set") == 1
+    assert "on `it-0`, `it-1`, `it-2`, `it-3`, `it-4`, `it-5`, `it-6`, `it-7` and 2 more: kmsKeyId is not set" in said
+    assert "10 mandatory policy violations" in said
+
+
+def test_protection_that_many_lose_is_told_once() -> None:
+    before = [resource(BUCKET, name, protect=True) for name in ("a", "b")]
+    found = made(before, [resource(BUCKET, name) for name in ("a", "b")])
+    line = "- `option protect`: `true` → `false`: the engine would no longer refuse to delete it. On Bucket `a`, Bucket `b`."
+    assert line in comment(found)
+    assert found.exit_code == len(found.mandatory[:1])
+
+
 def test_a_broken_head_gives_its_problems_and_no_cost_of_it() -> None:
     problem = {
         "id": "instance-type-unknown",
@@ -220,7 +235,9 @@ def test_a_huge_change_stays_under_the_limit_and_keeps_the_worst() -> None:
     after = [
         resource(SUBNET, f"subnet-{number}", {"cidrBlock": f"10.0.{number}.0/24", "long": f"{number}" * 900}) for number in range(2000)
     ]
-    many = tuple(violation(name=f"file-system-{number}") for number in range(3000))
+    many = tuple(
+        violation(name=f"file-system-{number}", message=f"{number} is wrong. Fix: mend it. Exemption: none") for number in range(3000)
+    )
     found = made(before, after, policies=many, unjudged=tuple({**_doubt(), "property": f"p{number}"} for number in range(3000)))
     said = comment(found)
     assert len(said) < 60_000

@@ -141,7 +141,15 @@ def _difference(difference: Difference) -> str:
 
 
 def _weaker(review: Review) -> list[str]:
-    return [f"- {code(each.name)} {_difference(each.difference)}: {text(each.means)}" for each in review.weaker]
+    """One block for all that lose the same: one switch in the stack file takes the protection of many."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for each in review.weaker:
+        alike.setdefault((_difference(each.difference), each.means), []).append(f"{each.type.rsplit(':', 1)[-1]} {code(each.name, 80)}")
+    return [f"- {difference}: {text(means)}. On {_some(names)}." for (difference, means), names in alike.items()]
+
+
+def _some(names: Sequence[str], most: int = 8) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
 
 
 def _pools(rolls: Sequence[Roll]) -> list[str]:

@@ -19,25 +19,37 @@ def violations(found: Sequence[Entry]) -> list[Section]:
     advisory = [each for each in found if each["level"] != "mandatory" and each.get("new") is not False]
     old = [each for each in found if each["level"] != "mandatory" and each.get("new") is False]
     return [
-        Section(title=f"Mandatory policy violations ({len(mandatory)})", blocks=[_violation(each) for each in mandatory]),
-        Section(title=f"Advice of the policies ({len(advisory)})", blocks=[_violation(each) for each in advisory], most=8_000),
-        Section(
-            title=f"Advice that held before this change ({len(old)})", blocks=[_violation(each) for each in old], folded=True, most=6_000
-        ),
+        Section(title=f"Mandatory policy violations ({len(mandatory)})", blocks=_blocks(mandatory)),
+        Section(title=f"Advice of the policies ({len(advisory)})", blocks=_blocks(advisory), most=8_000),
+        Section(title=f"Advice that held before this change ({len(old)})", blocks=_blocks(old), folded=True, most=6_000),
     ]
 
 
-def _violation(violation: Entry) -> str:
-    said, _, exemption = str(violation["message"]).partition(" Exemption: ")
+def _blocks(found: Sequence[Entry]) -> list[str]:
+    """One block for all resources of which a rule says the same."""
+    alike: dict[tuple[str, ...], list[Entry]] = {}
+    for each in found:
+        said, _, _ = str(each["message"]).partition(" Exemption: ")
+        alike.setdefault((str(each["rule"]), said, str(each.get("new"))), []).append(each)
+    return [_violation(each) for each in alike.values()]
+
+
+def _violation(alike: Sequence[Entry]) -> str:
+    first = alike[0]
+    said, _, exemption = str(first["message"]).partition(" Exemption: ")
     wrong, _, fix = said.partition(" Fix: ")
-    severity = f" ({text(violation['severity'])})" if violation.get("severity") else ""
-    where = f" on {code(_name(violation['resource']))}" if violation.get("resource") else ""
-    age = " — held before this change" if violation["level"] == "mandatory" and violation.get("new") is False else ""
-    lines = [f"- {code(violation['rule'])}{severity}{where}{age}: {text(wrong, 600)}"]
+    severity = f" ({text(first['severity'])})" if first.get("severity") else ""
+    names = [code(_name(each["resource"]), 80) for each in alike if each.get("resource")]
+    where = f" on {', '.join(names[:8])}" if names else ""
+    more = f" and {len(names) - 8:,} more" if len(names) > 8 else ""
+    mandatory = first["level"] == "mandatory"
+    age = " — held before this change" if mandatory and first.get("new") is False else ""
+    lines = [f"- {code(first['rule'])}{severity}{where}{more}{age}: {text(wrong, 600)}"]
     if fix:
         lines.append(f"  - Fix: {text(fix, 600)}")
-    if exemption and violation["level"] == "mandatory":
-        lines.append(f"  - To be excused, in the pack's configuration: {code(exemption, 600)}")
+    if exemption and mandatory:
+        one = ", one entry for each" if len(alike) > 1 else ""
+        lines.append(f"  - To be excused, in the pack's configuration{one}: {code(exemption, 600)}")
     return "\n".join(lines)
 
 
