@@ -53,8 +53,19 @@ INSIDE = [
     (775, 420, 110, 100, "finetune", ["Capacity Block", "by calendar"]),
     (900, 420, 100, 100, "Lustre", ["linked to", "the buckets"]),
 ]
-ARROWS = [((220, 80), (270, 80)), ((220, 230), (270, 130)), ((480, 95), (530, 95)), ((375, 170), (375, 200)), ((635, 170), (635, 200)),
-          ((740, 245), (790, 60)), ((740, 245), (790, 155)), ((740, 245), (790, 250)), ((635, 290), (635, 330)), ((500, 470), (540, 470)), ((540, 490), (500, 490))]  # fmt: skip
+ARROWS = [
+    ((220, 80), (270, 80)),
+    ((220, 230), (270, 130)),
+    ((480, 95), (530, 95)),
+    ((375, 170), (375, 200)),
+    ((635, 170), (635, 200)),
+    ((740, 245), (790, 60)),
+    ((740, 245), (790, 155)),
+    ((740, 245), (790, 250)),
+    ((635, 290), (635, 330)),
+    ((500, 470), (540, 470)),
+    ((540, 490), (500, 490)),
+]
 
 
 def box(x: int, y: int, width: int, height: int, title: str, lines: list[str], fill: str) -> str:
@@ -71,9 +82,11 @@ def svg() -> str:
         f'<path d="M{a},{b} L{c},{d}" stroke="#5b6b7b" stroke-width="1.6" fill="none" marker-end="url(#head)"/>'
         for (a, b), (c, d) in ARROWS
     ]
-    head = '<defs><marker id="head" markerWidth="9" markerHeight="9" refX="8" refY="4.5" orient="auto"><path d="M0,0 L9,4.5 L0,9 z" fill="#5b6b7b"/></marker></defs>'
+    tip = '<path d="M0,0 L9,4.5 L0,9 z" fill="#5b6b7b"/>'
+    head = f'<defs><marker id="head" markerWidth="9" markerHeight="9" refX="8" refY="4.5" orient="auto">{tip}</marker></defs>'
+    shape = f'viewBox="0 0 {WIDTH} {HEIGHT}" font-family="system-ui, sans-serif" font-size="15" fill="#1c2733"'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="system-ui, sans-serif" font-size="15" fill="#1c2733">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" {shape}>'
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>{head}{"".join(parts)}{"".join(lines)}</svg>\n'
     ).replace("->", "&#8594;")
 

@@ -60,7 +60,7 @@ Plain = dict[str, Any]
 
 PATTERN_WORDS = {
     r"^[a-z]([a-z0-9-]{0,30}[a-z0-9])?$": "a name is wanted: lower-case letters, digits, dashes; a letter first; 32 at most",
-    r"^[a-z]{2,5}[0-9]+-az[1-8]$": "a zone id such as usw2-az3 is wanted, which means the same place in every account; us-west-2a is a name",
+    r"^[a-z]{2,5}[0-9]+-az[1-8]$": "a zone id such as usw2-az3 is wanted, the same place in every account; us-west-2a is a name",
     r"^[a-z]{2}(-[a-z]+)+-[0-9]$": "a region such as us-west-2 is wanted",
     r"^/([A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*)?$": "an absolute path such as /datasets is wanted",
     r"^tgw-[0-9a-f]{8,17}$": "a transit gateway id such as tgw-0a1b2c3d4e5f60718 is wanted",

@@ -36,7 +36,8 @@ class GovernanceSpec(Spec):
     anomaly_usd: Amount = Field(default=1000, description="unexpected spend in US dollars that raises an anomaly alert")
     # The bill only knows a tag a day after the first resource carries it, and activating an unknown one fails.
     cost_tags: tuple[Text, ...] = Field(
-        default=(), description="tag keys that the bill is broken down by; name them a day after the first deployment, in the paying account"
+        default=(),
+        description="tag keys that break down the bill; name them a day after the first deployment, in the paying account",
     )
     delete_protection: Flag = Field(default=False, description="whether stateful resources refuse deletion")
 

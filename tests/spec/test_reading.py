@@ -95,8 +95,10 @@ def test_a_key_that_is_given_is_not_listed_as_a_default() -> None:
             "purpose: training",
             "purpose: trainin",
             [
-                'Pulumi.t.yaml:8:16 pools[0].purpose: "trainin" is not one of training, finetuning, preprocessing, evaluation or system; '
-                'did you mean "training"?'
+                (
+                    'Pulumi.t.yaml:8:16 pools[0].purpose: "trainin" is not one of training, finetuning, preprocessing, evaluation '
+                    'or system; did you mean "training"?'
+                )
             ],
         ),
         (
@@ -108,8 +110,10 @@ def test_a_key_that_is_given_is_not_listed_as_a_default() -> None:
             "zones: [usw2-az3]",
             "zones: [us-west-2a]",
             [
-                'Pulumi.t.yaml:5:13 network.zones[0]: "us-west-2a" is malformed; a zone id such as usw2-az3 is wanted, '
-                "which means the same place in every account; us-west-2a is a name"
+                (
+                    'Pulumi.t.yaml:5:13 network.zones[0]: "us-west-2a" is malformed; a zone id such as usw2-az3 is wanted, '
+                    "the same place in every account; us-west-2a is a name"
+                )
             ],
         ),
         ("zones: [usw2-az3]", "zones: []", ["Pulumi.t.yaml:5:12 network.zones: is empty; at least 1 is wanted"]),
@@ -227,15 +231,19 @@ def test_a_text_that_is_no_yaml_names_line_and_column() -> None:
 
 def test_an_empty_file_shows_the_smallest_that_works() -> None:
     assert told("") == [
-        "the stack file Pulumi.t.yaml is empty; the smallest has aws:region, trainshed:environment, trainshed:network with zones, "
-        "and one pool in trainshed:pools"
+        (
+            "the stack file Pulumi.t.yaml is empty; the smallest has aws:region, trainshed:environment, trainshed:network with zones, "
+            "and one pool in trainshed:pools"
+        )
     ]
 
 
 def test_settings_outside_config_are_told() -> None:
     assert told("trainshed:pools: []\n") == [
-        "Pulumi.t.yaml:1:1 config: a stack file holds its settings under config:; the smallest has aws:region, trainshed:environment, "
-        "trainshed:network with zones, and one pool in trainshed:pools"
+        (
+            "Pulumi.t.yaml:1:1 config: a stack file holds its settings under config:; the smallest has aws:region, trainshed:environment, "
+            "trainshed:network with zones, and one pool in trainshed:pools"
+        )
     ]
 
 
