@@ -50,7 +50,7 @@ class Api:
     def _connection(self) -> http.client.HTTPSConnection:
         held: http.client.HTTPSConnection | None = getattr(self._local, "connection", None)
         if held is None:
-            held = http.client.HTTPSConnection("127.0.0.1", self.port, context=self._context, timeout=60)
+            held = http.client.HTTPSConnection("127.0.0.1", self.port, context=self._context, timeout=120)
             self._local.connection = held
         return held
 

@@ -65,7 +65,7 @@ def install_crds(api: Api, name: str) -> None:
         api.apply(crd, strict=False)
     for crd in crds:
         wait_for(
-            lambda crd=crd: established(api, crd["metadata"]["name"]), what=f"{crd['metadata']['name']} served", seconds=30, pause=0.05
+            lambda crd=crd: established(api, crd["metadata"]["name"]), what=f"{crd['metadata']['name']} served", seconds=120, pause=0.05
         )
 
 

@@ -117,7 +117,7 @@ class Processes:
         return next(child for child in self.children if child.name == name)
 
     def wait_until(
-        self, ready: Callable[[], bool], *, what: str, child: Child | None = None, seconds: float = 90.0, pause: float = 0.1
+        self, ready: Callable[[], bool], *, what: str, child: Child | None = None, seconds: float = 240.0, pause: float = 0.1
     ) -> None:
         """Wait for a state, and fail at once when the child that should bring it about has ended."""
         limit = time.monotonic() + seconds

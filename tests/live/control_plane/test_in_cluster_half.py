@@ -83,4 +83,4 @@ def test_namespaces_end_once_their_objects_are_gone(tmp_path: Path) -> None:
         plane.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "jobs"}})
         plane.api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one", "namespace": "jobs"}, "data": {}})
         plane.api.delete("v1", "Namespace", "jobs")
-        wait_for(lambda: not plane.api.exists("v1", "Namespace", "jobs"), what="the namespace gone", seconds=60)
+        wait_for(lambda: not plane.api.exists("v1", "Namespace", "jobs"), what="the namespace gone", seconds=180)

@@ -104,7 +104,7 @@ class Cluster:
     def running(self, task: TaskSpec) -> int:
         return sum(pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"] for pod in self.pods(task))
 
-    def wait_running(self, task: TaskSpec, *, seconds: float = 60) -> float:
+    def wait_running(self, task: TaskSpec, *, seconds: float = 240) -> float:
         return wait_for(
             lambda: self.running(task) == task.resources.nodes,
             what=f"all {task.resources.nodes} workers of {task.task} running",
@@ -114,7 +114,7 @@ class Cluster:
     def remove(self, task: TaskSpec) -> None:
         namespace = jobset.namespace_of(task, self.settings.valid)
         self.api.delete(JOBSET, "JobSet", task.task, namespace)
-        wait_for(lambda: not self.pods(task) and self.workload(task) is None, what=f"{task.task} gone", seconds=60)
+        wait_for(lambda: not self.pods(task) and self.workload(task) is None, what=f"{task.task} gone", seconds=180)
 
     def clear_jobs(self) -> None:
         for job in self.api.all(JOBSET, "JobSet"):
@@ -126,7 +126,7 @@ class Cluster:
         wait_for(
             lambda: not self.api.all("v1", "Pod", labels="jobset.sigs.k8s.io/jobset-name") and not self.api.all(KUEUE, "Workload"),
             what="no jobs left",
-            seconds=60,
+            seconds=180,
         )
 
     # -- places --
