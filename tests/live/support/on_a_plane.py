@@ -1,6 +1,7 @@
-"""This project's program on a real API server: AWS is the echo provider, the cluster it announces is the local control plane.
+"""This project's program on a real API server, with the local control plane as the cluster that its AWS half would have made.
 
-Hides what stands for AWS (the cluster's address, the token command) and where charts that need a registry come from.
+Hides what stands for that half (the cluster's address, the token command, file systems) and where charts that need a registry come from.
+The AWS half itself meets the engine in `tests/live/engine/`.
 """
 
 from __future__ import annotations
@@ -24,34 +25,57 @@ OPERATOR_KINDS = {
 }
 
 PROGRAM = '''
-"""The project's own program, with charts from folders: the transformation changes nothing else."""
+"""The project's own program: charts come from folders, and what the AWS half would have made is there already."""
 
 import json
 import os
-from pathlib import Path
+from types import SimpleNamespace as There
 
 import pulumi
 
 CHARTS = json.loads(os.environ["TRAINSHED_TEST_CHARTS"])
+SERVER = json.loads(os.environ["TRAINSHED_TEST_SERVER"])
 
 
 def from_folder(args):
     if args.type_ != "kubernetes:helm.sh/v3:Release":
         return None
     props = dict(args.props)
-    folder = CHARTS.get(props.get("name")) or CHARTS["empty"]
-    changed = {**props, "chart": folder}
-    for key in ("version", "repository_opts", "repositoryOpts"):
+    changed = {**props, "chart": CHARTS.get(props.get("name")) or CHARTS["empty"]}
+    for key in ("version", "repositoryOpts"):
         changed.pop(key, None)
     return pulumi.ResourceTransformationResult(changed, args.opts)
 
 
 pulumi.runtime.register_stack_transformation(from_folder)
 
+from components.cluster import Cluster
+from infra import on_aws
 from infra.build import build
 from infra.settings import from_engine
 
-build(from_engine())
+
+class ClusterThere(pulumi.ComponentResource):
+    def __init__(self, name, region):
+        super().__init__("test:index:Cluster", "cluster-there")
+        self._args = There(cluster_name=name, region=region)
+        self.name = pulumi.Output.from_input(name)
+        self.endpoint = pulumi.Output.from_input(SERVER["endpoint"])
+        self.certificate_authority = pulumi.Output.from_input(SERVER["authority"])
+        self.key_arn = pulumi.Output.from_input("arn:aws:kms:us-west-2:111122223333:key/one")
+        self.ready = []
+        self.kubeconfig = Cluster._kubeconfig(self)
+
+
+settings = from_engine()
+on_aws.network = lambda *given: There(vpc_id="vpc-1")
+on_aws.registry = lambda *given: There(prefix=pulumi.Output.from_input("111122223333.dkr.ecr.us-west-2.amazonaws.com/trainshed"))
+on_aws.cluster = lambda *given: ClusterThere("there", settings.valid.region)
+on_aws.governance = lambda *given: None
+on_aws.object_store = lambda *given: There(bucket_names={})
+on_aws.lustre = lambda settings, name, *given: There(file_system_id=f"fs-{name}", dns_name=f"{name}.fsx.local", mount_name="m", ready=[])
+on_aws.gpu_pool = lambda *given: There(node_group_names=[])
+build(settings)
 '''
 
 
@@ -86,6 +110,21 @@ def empty_chart(folder: Path) -> Path:
     return folder
 
 
+def volume_of_a_class(storage_class: str, name: str) -> Object:
+    """A volume as the driver of a cluster's own storage class would make it: no such driver runs here."""
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": f"of-the-cluster-{name}"},
+        "spec": {
+            "capacity": {"storage": "1Pi"},
+            "accessModes": ["ReadWriteMany"],
+            "storageClassName": storage_class,
+            "csi": {"driver": "test.example.com", "volumeHandle": name},
+        },
+    }
+
+
 def engine_on(plane: ControlPlane, place: Path, stack: str) -> Engine:
     """The stack's project whose Kubernetes half goes to this control plane through the real provider."""
     engine = Engine.of_checkout(place, stack, real_kubernetes=True)
@@ -100,9 +139,10 @@ def engine_on(plane: ControlPlane, place: Path, stack: str) -> Engine:
     command = place / "bin" / "aws"
     command.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(token)}\nEND\n")
     command.chmod(0o700)
-    announced = {"endpoint": plane.endpoint, "certificateAuthority": {"data": plane.certificate_authority}}
-    engine.behave(attributes={"aws:eks/cluster:Cluster": announced})
+    engine.environment["TRAINSHED_TEST_SERVER"] = json.dumps({"endpoint": plane.endpoint, "authority": plane.certificate_authority})
     if "onprem" in stack:
+        for name in ("datasets", "checkpoints"):
+            plane.api.create(volume_of_a_class(engine.config()["trainshed:form"]["storage_class"], name))
         # A stack on machines of one's own has its kubeconfig as a secret.
         words = ("config", "set", "--stack", stack, "--secret", "--path", "trainshed:form.kubeconfig", "--", plane.kubeconfig.read_text())
         engine.run(*words).must()
