@@ -189,8 +189,13 @@ class Cluster(pulumi.ComponentResource):
                 parent=self,
                 depends_on=after,
                 protect=args.delete_protection,
-                # Only read when the cluster is made; a first administrator in the stack file would otherwise replace it.
-                ignore_changes=["accessConfig.bootstrapClusterCreatorAdminPermissions"],
+                ignore_changes=[
+                    # Only read when the cluster is made; a first administrator in the stack file would otherwise replace it.
+                    "accessConfig.bootstrapClusterCreatorAdminPermissions",
+                    # EKS refuses subnets in zones that the cluster was not made with (its user guide: "network requirements");
+                    # nodes in a zone added later reach the control plane through the VPC's own routes.
+                    "vpcConfig.subnetIds",
+                ],
             ),
         )
 

@@ -111,7 +111,11 @@ def test_who_creates_the_cluster_is_no_administrator_when_others_are_named() -> 
 def test_with_no_administrator_named_the_creator_is_one_and_naming_one_later_replaces_nothing() -> None:
     cluster = one(declared(admins=()), "eks/cluster:Cluster")
     assert cluster.inputs["accessConfig"]["bootstrapClusterCreatorAdminPermissions"] is True
-    assert cluster.ignore_changes == ("accessConfig.bootstrapClusterCreatorAdminPermissions",)
+    assert "accessConfig.bootstrapClusterCreatorAdminPermissions" in cluster.ignore_changes
+
+
+def test_a_zone_added_later_leaves_the_clusters_own_subnets_since_eks_refuses_new_zones() -> None:
+    assert "vpcConfig.subnetIds" in one(declared(), "eks/cluster:Cluster").ignore_changes
 
 
 def test_every_administrator_has_an_entry_even_with_names_alike() -> None:
