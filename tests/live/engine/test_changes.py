@@ -30,7 +30,10 @@ def test_the_spot_toggle_touches_only_the_preprocessing_groups(dev: Engine) -> N
     changed = dev.preview().must().changed()
     pools = [pool["name"] for pool in dev.config()["trainshed:pools"] if pool["purpose"] == "preprocessing"]
     resources = {urn: op for urn, op in changed.items() if "::aws:" in urn or "$aws:" in urn or "kubernetes:" in urn}
-    assert {op for urn, op in resources.items() if NODE_GROUP in urn} == {"create", "delete"}
+    # The on-demand group stands beside the spot one already, as its fallback: turning spot off only takes the spot group away.
+    assert [(urn.rsplit("::", 1)[-1], op) for urn, op in resources.items() if NODE_GROUP in urn] == [
+        (f"{pool}-nodes-spot", "delete") for pool in pools
+    ]
     assert all(any(urn.rsplit("::", 1)[-1].startswith(f"{pool}-") for pool in pools) for urn in resources), sorted(resources)
 
 
@@ -81,7 +84,7 @@ def test_reordering_the_stack_file_changes_nothing(dev: Engine) -> None:
 
 @pytest.mark.proves(
     broken="a zone is added",
-    promised="its subnets come; no subnet, zonal pool or file system is replaced; groups over all zones are made before the old go",
+    promised="its subnets come; the cluster stays; no subnet, pool or file system is replaced; the new system nodes come before the old go",
 )
 def test_a_zone_is_added_without_moving_what_has_its_zone(dev: Engine) -> None:
     def add(config: dict[str, Any]) -> None:
@@ -93,14 +96,14 @@ def test_a_zone_is_added_without_moving_what_has_its_zone(dev: Engine) -> None:
     run = dev.preview().must()
     changed = run.changed()
     assert any("aws:ec2/subnet:Subnet" in urn and op == "create" for urn, op in changed.items())
-    # EKS can't change a node group's subnets: the groups that span all zones get successors, and their old nodes are drained after that.
-    replaced = {urn for urn, op in changed.items() if op not in ("create", "update")}
-    in_one_zone = [pool["name"] for pool in dev.config()["trainshed:pools"] if pool.get("zone")]
-    assert {urn.split("::")[2].rsplit("$", 1)[-1] for urn in replaced} <= {NODE_GROUP}
-    assert [urn for urn in replaced if any(urn.rsplit("::", 1)[-1].startswith(f"{pool}-") for pool in in_one_zone)] == []
-    steps = [(step.urn, step.op) for step in run.steps if step.urn in replaced]
-    for urn in replaced:
-        assert steps.index((urn, "create-replacement")) < steps.index((urn, "delete-replaced"))
+    # EKS refuses subnets in zones that the cluster was not made with, so the cluster and all that reads it stay as they are.
+    assert [urn for urn in changed if "aws:eks/cluster:Cluster::" in urn or "aws:ec2/launchTemplate" in urn] == []
+    # It can't change a node group's subnets either: the system group, over all zones, gets a successor, and is drained after that.
+    groups = [urn for urn, op in changed.items() if op not in ("create", "update")]
+    assert [urn.rsplit("::", 1)[-1] for urn in groups] == ["cluster-system"]
+    assert [urn for urn in changed if NODE_GROUP in urn] == groups
+    steps = [step.op for step in run.steps if step.urn == groups[0]]
+    assert steps.index("create-replacement") < steps.index("delete-replaced")
 
 
 @pytest.mark.proves(
