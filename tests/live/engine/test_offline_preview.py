@@ -38,6 +38,8 @@ def as_offline(value: Any) -> Any:
 @pytest.mark.parametrize("stack", STACKS)
 def test_the_engine_declares_what_the_offline_preview_shows(engine: Callable[..., Engine], stack: str) -> None:
     project = engine(stack)
+    if "secure:" in project.stack_file.read_text():
+        project.give_kubeconfig()
     shown = project.preview("--json").must()
     steps = {step["newState"]["urn"]: step["newState"] for step in json.loads(shown.stdout)["steps"] if "newState" in step}
     finished = subprocess.run(

@@ -26,6 +26,14 @@ from trainshed.control_plane.processes import die_with_parent
 CHECKOUT = Path(__file__).resolve().parents[3]
 PLUGINS = CHECKOUT / "tests" / "live" / "engine" / "plugins"
 PASSPHRASE = "a passphrase of the tests"
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+clusters: [{{name: rack, cluster: {{server: "https://127.0.0.1:1", insecure-skip-tls-verify: true}}}}]
+users: [{{name: admin, user: {{token: {token}}}}}]
+contexts: [{{name: rack, context: {{cluster: rack, user: admin}}}}]
+current-context: rack
+"""
 LINKED = (".venv",)
 # Copies, not links: a test's second `up` must see the same program as its first, whatever is edited meanwhile.
 COPIED = ("infra", "stacks", "components", "trainshed", "policies", "tasks", "workload", "Pulumi.yaml", "pyproject.toml")
@@ -241,6 +249,11 @@ class Engine:
         content = yaml.safe_load(self.stack_file.read_text())
         change(content["config"])
         self.stack_file.write_text(yaml.safe_dump(content, sort_keys=False))
+
+    def give_kubeconfig(self, key: str = "kubeconfig", *, token: str = "of-no-use") -> None:
+        """A self-hosted stack's secret as a person sets it: the file's own placeholder is no ciphertext of this backend."""
+        secret = KUBECONFIG.format(token=token)
+        self.run("config", "set", "--stack", self.stack, "--secret", "--path", f"trainshed:form.{key}", "--", secret).must()
 
     def behave(self, **rules: Any) -> None:
         """What the echo provider does wrong from the next command on; without rules it does nothing wrong."""
