@@ -12,12 +12,15 @@ REPORT ?= report-$(STACK).html
 help: ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
+# uv installs in seconds what takes pip minutes; where it doesn't run, pip does the same from the same lock.
 # The stamp is newer than the lock once everything locked is installed, so a second run costs nothing.
 $(VENV)/installed: requirements.lock pyproject.toml
 	@echo "== installing the locked dependencies into $(VENV)"
 	@start=$$(date +%s); \
 	test -x $(RUN)/python || $(PYTHON) -m venv $(VENV); \
-	$(RUN)/python -m pip install --quiet --require-hashes -r requirements.lock && \
+	{ $(RUN)/python -m pip install --quiet --require-hashes -r requirements-uv.lock && \
+	$(RUN)/uv pip install --quiet --python $(RUN)/python --require-hashes -r requirements.lock; } || \
+	$(RUN)/python -m pip install --quiet --require-hashes -r requirements.lock; \
 	$(RUN)/python -m pip install --quiet --no-deps --no-build-isolation -e . && \
 	touch $@ && echo "   done in $$(($$(date +%s) - start)) s"
 
