@@ -59,26 +59,6 @@ def test_the_real_provider_applies_and_removes_a_stacks_objects(need: Callable[[
             assert plane.api.all("admissionregistration.k8s.io/v1", kind) == []
 
 
-@pytest.mark.proves(broken="a manifest has a field that the API does not know", promised="the provider fails, naming the field")
-def test_an_unknown_field_is_refused_by_the_server(need: Callable[[str], Path], tmp_path: Path) -> None:
-    need("pulumi-resource-kubernetes")
-    from tests.live.support.engine import Engine
-
-    source = f"""
-import pulumi, pulumi_kubernetes as k8s
-p = k8s.Provider("p", kubeconfig=open({str(tmp_path / "kubeconfig")!r}).read())
-wrong = {{"spec": {{"finalizer": []}}}}
-opts = pulumi.ResourceOptions(provider=p)
-k8s.apiextensions.CustomResource("ns", api_version="v1", kind="Namespace", metadata={{"name": "jobs"}}, others=wrong, opts=opts)
-"""
-    with ControlPlane.started(controllers=()) as plane:
-        (tmp_path / "kubeconfig").write_text(plane.kubeconfig.read_text())
-        run = Engine.of_program(tmp_path / "engine", source, real_kubernetes=True).up()
-        assert run.code != 0
-        assert "finalizer" in run.output
-        assert not plane.api.exists("v1", "Namespace", "jobs")
-
-
 def test_namespaces_end_once_their_objects_are_gone(tmp_path: Path) -> None:
     with ControlPlane.started(controllers=("kube-controller-manager",)) as plane:
         plane.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "jobs"}})
