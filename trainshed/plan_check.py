@@ -31,7 +31,8 @@ def check(stack: StackSpec, cat: Catalog, folder: Path, monthly_usd: float | Non
     made, found = plan(reading.request, cat) if reading.request else (None, [])
     if made is None:
         problems = [*reading.problems, *found]
-        said = f"the task {stack.plan.task} can't be planned: {problems[0].said if problems else 'it has no model'}"
+        reason = f"{problems[0].path} {problems[0].said}".strip() if problems else "it has no model"
+        said = f"the task {stack.plan.task} can't be planned: {reason}"
         hint = f"run trainshed size {path.name} for all of it"
         return [Problem(id="plan-task-unusable", path="plan.task", said=said, hint=hint, severity="warning")]
     return stack_check(_figures(stack, cat, reading, made, monthly_usd), made)
