@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pulumi
 import pulumi_aws as aws
 
-from components import governance_audit
+from components import governance_actions, governance_audit
 from components.spec.base import Spec
 from components.spec.operations import AlertTarget, BudgetSpec, GovernanceSpec
 
@@ -84,7 +84,7 @@ class Governance(pulumi.ComponentResource):
             for kind in ("ACTUAL", "FORECASTED")
         ]
         filters = self._args.cost_filter
-        aws.budgets.Budget(
+        budget = aws.budgets.Budget(
             f"{self._prefix}-budget",
             budget_type="COST",
             time_unit="MONTHLY",
@@ -95,6 +95,17 @@ class Governance(pulumi.ComponentResource):
             notifications=notifications if mails or topics else None,
             tags={**self._args.tags, "Name": f"{self._prefix}-budget"},
             opts=children,
+        )
+        governance_actions.declare(
+            self._prefix,
+            spec,
+            budget,
+            region=self._args.region,
+            account=self._args.account_id,
+            mails=mails,
+            topics=topics,
+            tags=self._args.tags,
+            children=children,
         )
 
     def _anomalies(self, children: pulumi.ResourceOptions) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
@@ -24,6 +24,9 @@ class BudgetSpec(Spec):
 
     monthly_usd: Amount = Field(description="US dollars a month")
     alert_at_percent: tuple[Percent, ...] = Field(default=(50, 80, 100), description="shares of the budget in percent")
+    stop_at_percent: Percent | None = Field(default=None, description="share at which stop_roles may start no more machines")
+    stop_roles: tuple[Text, ...] = Field(default=(), description="names of IAM roles that the stop applies to, such as the deploying one")
+    stop_approval: Literal["manual", "automatic"] = Field(default="manual", description="whether a person confirms the stop")
 
 
 class GovernanceSpec(Spec):
