@@ -54,7 +54,7 @@ class Api:
             self._local.connection = held
         return held
 
-    def call(self, method: str, path: str, body: Any = None, *, content_type: str = "application/json") -> Object:
+    def _exchange(self, method: str, path: str, payload: bytes, content_type: str) -> tuple[http.client.HTTPResponse, bytes]:
         connection = self._connection()
         try:
             connection.putrequest(method, path)
@@ -62,17 +62,28 @@ class Api:
                 connection.putheader(name, value)
             for group in self._groups:
                 connection.putheader("Impersonate-Group", group)
-            payload = b"" if body is None else json.dumps(body).encode()
-            if body is not None:
+            if content_type:
                 connection.putheader("Content-Type", content_type)
                 connection.putheader("Content-Length", str(len(payload)))
             connection.endheaders(payload or None)
             response = connection.getresponse()
-            raw = response.read()
+            return response, response.read()
         except (OSError, http.client.HTTPException):
             connection.close()
             self._local.connection = None
             raise
+
+    def call(self, method: str, path: str, body: Any = None, *, content_type: str = "application/json") -> Object:
+        payload = b"" if body is None else json.dumps(body).encode()
+        held = getattr(self._local, "connection", None) is not None
+        try:
+            response, raw = self._exchange(method, path, payload, content_type if body is not None else "")
+        except (OSError, http.client.HTTPException) as error:
+            # A server may close a connection that it kept alive; what never reached it, or may be said twice, is said again on a new one.
+            dropped = isinstance(error, (ssl.SSLEOFError, ConnectionError, http.client.RemoteDisconnected))
+            if not (held and dropped and method in ("GET", "PATCH", "DELETE")):
+                raise
+            response, raw = self._exchange(method, path, payload, content_type if body is not None else "")
         text = raw.decode(errors="replace")
         try:
             answer: Object = json.loads(text) if text else {}
