@@ -10,10 +10,7 @@ import pytest
 from tests.live.support.engine import CHECKOUT, Engine
 
 PACKS = [CHECKOUT / "policies" / name for name in ("cost", "security")]
-pytestmark = [
-    pytest.mark.engine,
-    pytest.mark.skipif(not all((pack / "PulumiPolicy.yaml").exists() for pack in PACKS), reason="the policy packs are not there"),
-]
+pytestmark = pytest.mark.engine
 WITH_PACKS = [word for pack in PACKS for word in ("--policy-pack", str(pack))]
 # A stack's own settings: who administers it, and what is excused there, by owner and date.
 WITH_DEV_CONFIG = [

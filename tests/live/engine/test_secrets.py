@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.support.engine import CHECKOUT, Engine
+from tests.live.support.engine import Engine
 
 pytestmark = pytest.mark.engine
 SENTINEL = "hush-9f2c1b7e-token"
@@ -24,7 +24,6 @@ def places_with(text: str, folder: Path) -> Iterator[Path]:
     broken="the rack's kubeconfig holds a token, and one create fails",
     promised="the token is in clear neither in state, backend, stack file and event log nor in any output or error",
 )
-@pytest.mark.skipif(not (CHECKOUT / "stacks" / "Pulumi.onprem.yaml").exists(), reason="the project has no self-hosted stack file")
 def test_a_secret_of_the_stack_file_is_nowhere_in_clear(engine: Callable[..., Engine]) -> None:
     project = engine("onprem")
     project.give_kubeconfig(token=SENTINEL)
@@ -44,7 +43,6 @@ def test_a_secret_of_the_stack_file_is_nowhere_in_clear(engine: Callable[..., En
 
 
 @pytest.mark.proves(broken="a stack file with an error next to a secret", promised="the error's text does not show the secret")
-@pytest.mark.skipif(not (CHECKOUT / "stacks" / "Pulumi.onprem.yaml").exists(), reason="the project has no self-hosted stack file")
 def test_an_error_of_the_stack_file_does_not_show_the_secret(engine: Callable[..., Engine]) -> None:
     project = engine("onprem")
     # The file's own placeholder is no ciphertext of this stack, and the engine would refuse it before the program reads the file.
