@@ -127,11 +127,14 @@ class Cluster(pulumi.ComponentResource):
         region, account = self._args.region, self._args.account_id
         return aws.kms.Key(
             f"{name}-key",
-            description="Secrets, control-plane logs and node volumes of the cluster",
+            description="Secrets, control-plane logs, node volumes and alerts of the cluster",
             enable_key_rotation=True,
             deletion_window_in_days=30,
             policy=iam.document(
-                iam.key_administration(region, account), iam.logs_use_key(region, account), *iam.autoscaling_uses_key(region, account)
+                iam.key_administration(region, account),
+                iam.logs_use_key(region, account),
+                iam.alarms_use_key(account),
+                *iam.autoscaling_uses_key(region, account),
             ),
             tags={**self._args.tags, "Name": f"{name}-key"},
             opts=pulumi.ResourceOptions(parent=self, protect=self._args.delete_protection),

@@ -88,6 +88,19 @@ def logs_use_key(region: str, account: pulumi.Input[str]) -> Statement:
     )
 
 
+def alarms_use_key(account: pulumi.Input[str]) -> Statement:
+    """CloudWatch alarms publish to topics that the key encrypts; without it they fail in silence.
+
+    SNS Developer Guide, event sources and encrypted topics: AWS' own key of SNS can't be given to alarms.
+    """
+    return Statement(
+        sid="AlarmsPublish",
+        actions=("kms:Decrypt", "kms:GenerateDataKey*"),
+        principals={"Service": ("cloudwatch.amazonaws.com",)},
+        conditions={"StringEquals": {"aws:SourceAccount": account}},
+    )
+
+
 def autoscaling_uses_key(region: str, account: pulumi.Input[str]) -> tuple[Statement, Statement]:
     """EC2 Auto Scaling attaches volumes that the key encrypts.
 

@@ -23,8 +23,8 @@ _IA_MINIMUM_DAYS = 30  # STANDARD_IA takes nothing younger, and charges thirty d
 class ObjectStoreArgs:
     """`protect` guards buckets and keys from deletion, `force_destroy` lets a bucket go with what it holds.
 
-    `label` is the first word of the alarms' names. `alarm_actions` are topics in `region`; `copy_alarm_actions` topics in the copy's
-    region, as alarms only reach those beside them.
+    `label` is the first word of the alarms' names. `alarm_actions` are topics in `region`. An alarm only reaches topics beside it, so
+    those of the copy's region are `copy_alarm_actions`, and one is made there for `copy_subscriptions` (protocol and endpoint by key).
     """
 
     spec: StorageSpec
@@ -35,6 +35,7 @@ class ObjectStoreArgs:
     label: str = "trainshed"
     alarm_actions: Sequence[pulumi.Input[str]] = ()
     copy_alarm_actions: Sequence[pulumi.Input[str]] = ()
+    copy_subscriptions: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -76,7 +77,11 @@ class ObjectStore(pulumi.ComponentResource):
                 region=spec.checkpoints.replicate_to,
                 lifecycle=checkpoint_lifecycle(spec.checkpoints, copied=True),
                 alarms=object_store_copy.Alarms(
-                    label=args.label, lag_minutes=spec.checkpoints.lag_minutes, home=args.alarm_actions, away=args.copy_alarm_actions
+                    label=args.label,
+                    lag_minutes=spec.checkpoints.lag_minutes,
+                    home=args.alarm_actions,
+                    away=args.copy_alarm_actions,
+                    subscriptions=args.copy_subscriptions,
                 ),
             )
 

@@ -6,7 +6,7 @@ Hides where S3 publishes what: the lag in the copy's region, failed operations i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import pulumi
 import pulumi_aws as aws
@@ -20,12 +20,16 @@ RULE = "checkpoints"
 
 @dataclass(frozen=True, kw_only=True)
 class Alarms:
-    """`label` begins the alarms' names. An alarm only reaches topics of its own region: `home` are the original's, `away` the copy's."""
+    """`label` begins the alarms' names. An alarm only reaches topics of its own region: `home` are the original's, `away` the copy's.
+
+    `subscriptions` (protocol and endpoint by key) hear of alarms in the copy's region through a topic that is made there.
+    """
 
     label: str
     lag_minutes: int
     home: Sequence[pulumi.Input[str]] = ()
     away: Sequence[pulumi.Input[str]] = ()
+    subscriptions: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
 
 
 def declare(
@@ -65,8 +69,28 @@ def declare(
         ],
         opts=pulumi.ResourceOptions(parent=source_guards.parent, depends_on=[source.versioned, copy.versioned, copy.policy, permissions]),
     )
+    if alarms.subscriptions:
+        alarms = replace(alarms, away=[*alarms.away, _topic(name, guards, alarms)])
     _alarms(name, source, copy, region, alarms, source_guards.tags, child)
     return copy
+
+
+def _topic(name: str, guards: Guards, alarms: Alarms) -> pulumi.Output[str]:
+    """The ARN of the topic in the copy's region."""
+    child = pulumi.ResourceOptions(parent=guards.parent)
+    topic = aws.sns.Topic(
+        f"{name}-copy-alerts",
+        region=guards.region,
+        display_name="Trainshed alerts",
+        kms_master_key_id=guards.key.arn,
+        tags={**guards.tags, "Name": f"{name}-copy-alerts"},
+        opts=child,
+    )
+    for key, (protocol, endpoint) in sorted(alarms.subscriptions.items()):
+        aws.sns.TopicSubscription(
+            f"{name}-copy-alert-{key}", region=guards.region, topic=topic.arn, protocol=protocol, endpoint=endpoint, opts=child
+        )
+    return topic.arn
 
 
 def _guards(name: str, source: Guards, region: str) -> Guards:
@@ -76,7 +100,7 @@ def _guards(name: str, source: Guards, region: str) -> Guards:
         description="The copy of the checkpoints",
         enable_key_rotation=True,
         deletion_window_in_days=30,
-        policy=iam.document(iam.key_administration(region, source.account_id)),
+        policy=iam.document(iam.key_administration(region, source.account_id), iam.alarms_use_key(source.account_id)),
         tags={**source.tags, "Name": f"{name}-key-copy"},
         opts=pulumi.ResourceOptions(parent=source.parent, protect=source.protect),
     )

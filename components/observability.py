@@ -142,7 +142,7 @@ class Observability(pulumi.ComponentResource):
         else:
             storage_class = monitoring.STORAGE_CLASS
             before.append(self._storage_class())
-        mirror = {each: pulumi.Output.concat(args.registry_prefix, "/", folder) for each, folder in images.FOLDERS.items()}
+        mirror = {each: self._mirrored(each) for each in monitoring.images(args.spec)}
         values = monitoring.values(args.spec, topic=self.topic_arn, storage_class=storage_class, mirror=mirror)
         return self._helm("prometheus", monitoring.RELEASE, pin, values, before)
 
@@ -191,6 +191,12 @@ class Observability(pulumi.ComponentResource):
             found.append(declare(f"{name}-telemetry-efa", exporters.efa_daemon(self._image("python"), where), self._in_cluster))
             found.append(declare(f"{name}-monitor-efa", exporters.exporter_monitor(exporters.EFA_COUNTERS, where), defined))
         return found
+
+    def _mirrored(self, key: str) -> dict[str, pulumi.Input[str]]:
+        """An image as charts name one, so that what runs is what was mirrored, whatever tag the chart would choose."""
+        pin = self._args.catalog.charts.image(key)
+        registry = pulumi.Output.concat(self._args.registry_prefix, "/", images.folder(pin.registry))
+        return {"registry": registry, "repository": pin.repository, "tag": pin.tag}
 
     def _image(self, key: str) -> pulumi.Output[str]:
         return pulumi.Output.concat(self._args.registry_prefix, "/", images.path(self._args.catalog.charts.image(key)))

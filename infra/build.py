@@ -10,6 +10,7 @@ from components.cluster import Cluster
 from components.devices import Devices
 from components.gpu_pool import GpuPool
 from components.lustre import Lustre
+from components.manifests import monitoring
 from components.namespaces import Namespaces
 from components.network import Network
 from components.object_store import ObjectStore
@@ -59,7 +60,8 @@ def _on_aws(settings: Settings) -> Built:
     both = pulumi.ResourceOptions(providers={"aws": on_region, "kubernetes": providers.for_cluster(cluster)})
     namespaces = in_cluster.namespaces(settings, cluster.ready, both)
     observability = in_cluster.observability(settings, namespaces, registry.prefix, cluster, cluster.ready, both)
-    alarms: list[pulumi.Input[str]] = [observability.topic_arn] if observability.topic_arn else []
+    own: list[pulumi.Input[str]] = [observability.topic_arn] if observability.topic_arn else []
+    alarms = [*own, *monitoring.topics(stack, stack.region)]
 
     store = on_aws.object_store(settings, network, alarms, aws)
     lustre = {each.name: on_aws.lustre(settings, each.name, network, store, alarms, aws) for each in stack.storage.lustre}

@@ -10,6 +10,7 @@ from components.governance import Governance, GovernanceArgs, GovernedSpec
 from components.gpu_pool import GpuPool, GpuPoolArgs
 from components.lustre import Lustre, LustreArgs
 from components.lustre_rules import Client
+from components.manifests import monitoring
 from components.naming import fit
 from components.network import Network, NetworkArgs
 from components.object_store import ObjectStore, ObjectStoreArgs
@@ -153,6 +154,7 @@ def registry(settings: Settings, net: Network, opts: pulumi.ResourceOptions) -> 
 def object_store(settings: Settings, net: Network, alarms: list[pulumi.Input[str]], opts: pulumi.ResourceOptions) -> ObjectStore:
     """Buckets for datasets, checkpoints and logs, and the checkpoints' copy in another region."""
     stack = settings.valid
+    copied_to = stack.storage.checkpoints.replicate_to
     return ObjectStore(
         "store",
         ObjectStoreArgs(
@@ -163,6 +165,8 @@ def object_store(settings: Settings, net: Network, alarms: list[pulumi.Input[str
             force_destroy=stack.environment == "dev",
             label=cluster_name(settings),
             alarm_actions=alarms,
+            copy_alarm_actions=monitoring.topics(stack, copied_to) if copied_to else [],
+            copy_subscriptions=monitoring.topic_subscriptions(stack),
             tags=tags(settings),
         ),
         opts,

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from components import labels
 from components.manifests import alerts, quantities
+from components.planning.images import MONITORING
 from components.spec.form import SelfHosted
 from components.spec.stack import StackSpec
 
@@ -52,19 +53,24 @@ def topic_subscriptions(stack: StackSpec) -> dict[str, tuple[str, str]]:
     return found
 
 
-def topics(stack: StackSpec) -> list[str]:
-    """ARNs of topics that exist already."""
-    return [target for target in stack.observability.alerts_to if target.startswith("arn:")]
+def topics(stack: StackSpec, region: str | None = None) -> list[str]:
+    """ARNs of topics that exist already, all of them or those of one region."""
+    named = [target for target in stack.observability.alerts_to if target.startswith("arn:")]
+    return [arn for arn in named if region in (None, _region(arn))]
+
+
+def _region(arn: str) -> str:
+    return arn.split(":")[3]
 
 
 def alertmanager(stack: StackSpec, own_topic: Any | None) -> dict[str, Any]:
     """Alertmanager's configuration. Receivers are topics on AWS, and webhooks elsewhere: mail needs a relay that nobody named."""
-    arns = [*([own_topic] if own_topic is not None else []), *topics(stack)]
+    arns = [*([(own_topic, stack.region)] if own_topic is not None else []), *((arn, _region(arn)) for arn in topics(stack))]
     receiver: dict[str, Any] = {"name": "people"}
     if arns:
         subject = '{{ .CommonLabels.alertname }} {{ .Status }} in {{ .CommonLabels.severity }} of "' + stack.environment + '"'
         receiver["sns_configs"] = [
-            {"topic_arn": arn, "sigv4": {"region": stack.region}, "subject": subject, "send_resolved": True} for arn in arns
+            {"topic_arn": arn, "sigv4": {"region": region}, "subject": subject, "send_resolved": True} for arn, region in arns
         ]
     if isinstance(stack.form, SelfHosted):
         urls = [target for target in stack.observability.alerts_to if target.startswith("https://")]
@@ -125,18 +131,36 @@ def closed(stack: StackSpec) -> bool:
     return stack.network is not None and stack.network.egress == "isolated"
 
 
-def _mirrored(stack: StackSpec, mirror: Mapping[str, Any]) -> dict[str, Any]:
-    """Where the chart's images come from, by the chart's own keys. On compute nodes, which run the node exporter, always the mirror."""
-    quay, kubernetes, github = ({"image": {"registry": mirror[each]}} for each in ("quay.io", "registry.k8s.io", "ghcr.io"))
-    if not closed(stack):
-        return {"prometheus-node-exporter": quay} if stack.on_aws else {}
-    return {
-        "prometheus-node-exporter": quay,
-        "kube-state-metrics": kubernetes,
-        "prometheusOperator": {**quay, "prometheusConfigReloader": quay, "admissionWebhooks": {"patch": github}},
-        "alertmanager": {"alertmanagerSpec": quay},
-        "prometheus": {"prometheusSpec": quay},
-    }
+# Where the chart's values name each of its images.
+_PARTS: Final = {
+    "kube-state-metrics": ("kube-state-metrics",),
+    "prometheus-operator": ("prometheusOperator",),
+    "prometheus-config-reloader": ("prometheusOperator", "prometheusConfigReloader"),
+    "kube-webhook-certgen": ("prometheusOperator", "admissionWebhooks", "patch"),
+    "alertmanager": ("alertmanager", "alertmanagerSpec"),
+    "prometheus": ("prometheus", "prometheusSpec"),
+}
+_ON_EVERY_NODE: Final = {"node-exporter": ("prometheus-node-exporter",)}
+
+
+def images(stack: StackSpec) -> dict[str, tuple[str, ...]]:
+    """The chart's images that come from the mirror, each with the path of its part in the values.
+
+    On compute nodes of AWS, which run the node exporter, always; the rest where no node reaches a publisher.
+    """
+    if closed(stack):
+        return {**{name: _PARTS[name] for name in MONITORING}, **_ON_EVERY_NODE}
+    return dict(_ON_EVERY_NODE) if stack.on_aws else {}
+
+
+def _mirrored(stack: StackSpec, mirror: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, path in images(stack).items():
+        part: dict[str, Any] = {"image": dict(mirror[name])}
+        for step in reversed(path):
+            part = {step: part}
+        found = _joined(found, part)
+    return found
 
 
 def _joined(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
@@ -148,8 +172,8 @@ def _joined(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     return out
 
 
-def values(stack: StackSpec, *, topic: Any | None, storage_class: str, mirror: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of kube-prometheus-stack. `mirror` holds the address that stands in for each publisher's registry."""
+def values(stack: StackSpec, *, topic: Any | None, storage_class: str, mirror: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Values of kube-prometheus-stack. `mirror` holds registry, repository and tag of each image that `images` names."""
     place: dict[str, Any] = {"nodeSelector": {labels.PURPOSE: "system"}} if stack.on_aws else {}
     disk, memory = disk_gib(stack), quantities.mebi(memory_mib(stack))
     claim = {

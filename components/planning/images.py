@@ -32,8 +32,16 @@ FOLDERS: Final = {
 UPSTREAMS: Final = {"docker.io": "registry-1.docker.io"}
 _LUSTRE: Final = ("amazonlinux",)  # prepares the folders of file systems
 # Controllers, which reach their publishers through NAT where there is one.
-_CONTROLLERS: Final = ("jobset", "kueue", "kube-state-metrics", "prometheus-operator")
-_AWS_CONTROLLERS: Final = ("cluster-autoscaler", "load-balancer-controller")
+_CONTROLLERS: Final = ("jobset", "kueue")
+# What the chart of the monitoring stack runs beside the node exporter.
+MONITORING: Final = (
+    "alertmanager",
+    "kube-state-metrics",
+    "kube-webhook-certgen",
+    "prometheus",
+    "prometheus-config-reloader",
+    "prometheus-operator",
+)
 How = Literal["cached", "copied"]
 
 # Amazon ECR User Guide, service quotas of private registries, read 2026-11-30. Requests a second; downloads of layers are S3's.
@@ -120,12 +128,12 @@ def needed(stack: StackSpec, cat: Catalog) -> tuple[Mirrored, ...]:
     """
     if isinstance(stack.form, SelfHosted):
         # Its nodes' own daemons are the machines' owner's.
-        names = _CONTROLLERS if stack.form.registry else ()
+        names = (*_CONTROLLERS, *MONITORING, "node-exporter") if stack.form.registry else ()
         return tuple(_mirrored(cat.charts.images[name], "copied") for name in sorted(names))
     isolated, cached = _isolated(stack), cached_by(stack, cat)
     names = {
         *_in_compute_network(stack, cat),
-        *((*_CONTROLLERS, *_AWS_CONTROLLERS) if isolated else ()),
+        *((*_CONTROLLERS, *MONITORING) if isolated else ()),
         *(_LUSTRE if stack.storage.lustre else ()),
     }
     pins = [cat.charts.images[name] for name in sorted(names) if name in cat.charts.images]

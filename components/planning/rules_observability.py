@@ -37,3 +37,23 @@ def alerts_can_be_sent(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
                 hint="use the https:// address of a webhook",
                 severity="warning",
             )
+
+
+@rule(reads=("observability", "storage", "region", "form"))
+def alarms_reach_topics_beside_them(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
+    """CloudWatch alarms publish to topics of their own region only; mail and URLs are subscribed wherever an alarm is."""
+    targets = stack.observability.alerts_to
+    if not stack.on_aws or not targets or any(not each.startswith("arn:") for each in targets):
+        return
+    copied_to = stack.storage.checkpoints.replicate_to
+    alarms = {stack.region: "of this stack", **({copied_to: "on the lag of the checkpoints' copy"} if copied_to else {})}
+    covered = {each.split(":")[3] for each in targets}
+    for region, which in alarms.items():
+        if region not in covered:
+            yield Problem(
+                id="alarms-without-topic",
+                path="observability.alerts_to",
+                said=f"alarms {which} are raised in {region}, and none of the topics is there: CloudWatch reaches no other region's",
+                hint=f"add a mailto: address, or a topic in {region}",
+                severity="warning",
+            )

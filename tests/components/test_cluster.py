@@ -133,7 +133,13 @@ def test_the_key_serves_logs_and_volumes_and_names_no_role_that_an_empty_account
     key = named(declared(), "cluster-key")
     assert key.inputs["enableKeyRotation"] is True
     statements = {each["Sid"]: each for each in json.loads(key.inputs["policy"])["Statement"]}
-    assert set(statements) == {"AccountAdministers", "LogsEncrypt", "AutoScalingEncryptsVolumes", "AutoScalingGrantsVolumes"}
+    assert set(statements) == {
+        "AccountAdministers",
+        "LogsEncrypt",
+        "AlarmsPublish",
+        "AutoScalingEncryptsVolumes",
+        "AutoScalingGrantsVolumes",
+    }
     for sid in ("AutoScalingEncryptsVolumes", "AutoScalingGrantsVolumes"):
         condition = statements[sid]["Condition"]
         assert condition["StringEquals"] == {"kms:CallerAccount": "111122223333"}

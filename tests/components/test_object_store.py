@@ -30,6 +30,7 @@ def _declared(spec: str, known: bool, protect: bool) -> tuple[Record, ...]:
         label="trainshed-prod",
         alarm_actions=[TOPIC],
         copy_alarm_actions=[AWAY],
+        copy_subscriptions={"oncall@example.com": ("email", "oncall@example.com")},
         tags=TAGS,
     )
 
@@ -185,6 +186,8 @@ def test_everything_of_the_copy_lies_in_the_second_region() -> None:
         "BucketVersioning store-checkpoints-copy",
         "Key store-key-copy",
         "MetricAlarm store-copy-lag",
+        "Topic store-copy-alerts",
+        "TopicSubscription store-copy-alert-oncall@example.com",
     }
     assert {region for name, region in placed.items() if name not in away} == {None}
 
@@ -213,7 +216,11 @@ def test_the_replication_role_reads_one_bucket_and_writes_the_other() -> None:
 def test_a_copy_that_lags_or_fails_raises_an_alarm_where_its_metric_is() -> None:
     records = declared(checkpoints={**COPIED, "lag_minutes": 45})
     lag, failed = named(records, "store-copy-lag").inputs, named(records, "store-copy-failed").inputs
-    assert (lag["metricName"], lag["threshold"], lag["region"], lag["alarmActions"]) == ("ReplicationLatency", 2700, "us-east-2", [AWAY])
+    topic = named(records, "store-copy-alerts")
+    made = f"arn:aws:sns:us-west-2:111122223333:{topic.name}"  # the stand-in's own word for it
+    assert (lag["metricName"], lag["threshold"], lag["region"], lag["alarmActions"]) == ("ReplicationLatency", 2700, "us-east-2", [AWAY, made])
+    assert topic.inputs["kmsMasterKeyId"] == "arn:aws:kms:us-west-2:111122223333:store-key-copy"
+    assert policy_of(records, "store-key-copy", "Key")["AlarmsPublish"]["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
     assert (failed["metricName"], failed["threshold"], failed["alarmActions"]) == ("OperationsFailedReplication", 0, [TOPIC])
     assert lag["dimensions"] == failed["dimensions"]
     assert lag["name"] == "trainshed-prod-store-copy-lag"

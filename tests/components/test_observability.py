@@ -73,7 +73,9 @@ def test_the_stack_runs_beside_the_system_and_never_on_nodes_with_cards():
 
 
 def test_the_node_exporter_runs_everywhere_from_the_accounts_registry():
-    assert values(PROD)["prometheus-node-exporter"] == {"tolerations": [{"operator": "Exists"}], "image": {"registry": f"{REGISTRY}/quay"}}
+    image = {"registry": f"{REGISTRY}/quay", "repository": "prometheus/node-exporter", "tag": "v1.12.1"}
+    assert values(PROD)["prometheus-node-exporter"] == {"tolerations": [{"operator": "Exists"}], "image": image}
+    assert "image" not in values(PROD)["prometheus"]["prometheusSpec"]
 
 
 def test_an_isolated_stack_takes_every_image_from_the_mirror():
@@ -81,9 +83,20 @@ def test_an_isolated_stack_takes_every_image_from_the_mirror():
     assert given.network is not None
     closed = given.model_copy(update={"network": given.network.model_copy(update={"egress": "isolated"})})
     found = values(declared(closed))
-    assert found["prometheus"]["prometheusSpec"]["image"] == {"registry": f"{REGISTRY}/quay"}
-    assert found["kube-state-metrics"]["image"] == {"registry": f"{REGISTRY}/kubernetes"}
-    assert found["prometheusOperator"]["admissionWebhooks"]["patch"]["image"] == {"registry": f"{REGISTRY}/github"}
+    operator = found["prometheusOperator"]
+    named = [
+        found["prometheus"]["prometheusSpec"],
+        found["alertmanager"]["alertmanagerSpec"],
+        found["kube-state-metrics"],
+        found["prometheus-node-exporter"],
+        operator,
+        operator["prometheusConfigReloader"],
+        operator["admissionWebhooks"]["patch"],
+    ]
+    run = {f"{each['image']['registry']}/{each['image']['repository']}:{each['image']['tag']}" for each in named}
+    mirrored = {f"{REGISTRY}/{each.path}" for each in images.needed(closed, CAT)}
+    assert len(run) == len(named)
+    assert run <= mirrored
 
 
 def test_an_alert_reaches_a_mailbox_through_an_encrypted_topic():

@@ -126,6 +126,30 @@ def test_every_leaf_that_takes_tags_carries_the_stacks_tags(name: str) -> None:
     assert bare == []
 
 
+def _may_publish(key: Record) -> bool:
+    """Whether a key's policy lets CloudWatch alarms use it."""
+    statements = json.loads(key.inputs["policy"])["Statement"]
+    needed = {"kms:Decrypt", "kms:GenerateDataKey*"}
+    who = [set(each["Action"]) for each in statements if each["Principal"].get("Service") == "cloudwatch.amazonaws.com"]
+    return any(needed <= actions for actions in who)
+
+
+@pytest.mark.parametrize("name", ON_AWS)
+def test_every_alarm_reaches_a_topic_of_its_own_region_whose_key_lets_it_in(name: str) -> None:
+    records = declared(name, known=True)
+    home = from_file(name).valid.region
+    topics = {each.name: each for each in records if each.type == "aws:sns/topic:Topic"}
+    keys = {each.name: each for each in records if each.type == "aws:kms/key:Key"}
+    alarms = [each for each in records if each.type == "aws:cloudwatch/metricAlarm:MetricAlarm"]
+    assert alarms
+    for alarm in alarms:
+        reached = [topics[arn.rsplit(":", 1)[1]] for arn in alarm.inputs["alarmActions"]]
+        assert reached, f"{alarm.name} reaches nobody"
+        for topic in reached:
+            assert topic.inputs.get("region", home) == alarm.inputs.get("region", home), (alarm.name, topic.name)
+            assert _may_publish(keys[topic.inputs["kmsMasterKeyId"].rsplit(":", 1)[1]]), topic.name
+
+
 @pytest.mark.parametrize("name", ON_AWS)
 def test_nodes_volumes_and_interfaces_carry_the_tags_too(name: str) -> None:
     templates = [each for each in declared(name) if each.type == "aws:ec2/launchTemplate:LaunchTemplate"]

@@ -43,7 +43,9 @@ def test_what_the_cache_reaches_is_cached_and_the_rest_is_copied() -> None:
 def test_without_a_way_out_everything_is_copied_and_the_controllers_too() -> None:
     found = by_name(stack("staging"))
     assert {each.how for each in found.values()} == {"copied"}
-    assert {"kueue", "jobset", "prometheus-operator", "cluster-autoscaler"} <= set(found)
+    assert {"kueue", "jobset", *images.MONITORING, "node-exporter"} <= set(found)
+    # What no stack declares isn't asked of anybody either.
+    assert {"cluster-autoscaler", "load-balancer-controller"}.isdisjoint(found)
     assert images.cached_by(stack("staging"), CAT) == ()
 
 
@@ -65,7 +67,12 @@ def test_machines_of_ones_own_mirror_controllers_to_their_registry() -> None:
         "kubernetes/jobset/jobset:v0.12.0",
         "kubernetes/kube-state-metrics/kube-state-metrics:v2.20.0",
         "kubernetes/kueue/kueue:v0.19.2",
+        "github/jkroepke/kube-webhook-certgen:1.8.7",
+        "quay/prometheus-operator/prometheus-config-reloader:v0.93.1",
         "quay/prometheus-operator/prometheus-operator:v0.93.1",
+        "quay/prometheus/alertmanager:v0.34.0",
+        "quay/prometheus/node-exporter:v1.12.1",
+        "quay/prometheus/prometheus:v3.14.0-distroless",
     }
 
 

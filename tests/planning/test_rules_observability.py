@@ -13,7 +13,7 @@ POOLS = "[{name: train, purpose: training, instance_type: p5.48xlarge, zone: usw
 
 
 def said(given: StackSpec) -> list[str]:
-    return [render(each) for each in planning.check(given, CAT) if each.id in ("alerts-to-nobody", "alerts-unsendable")]
+    return [render(each) for each in planning.check(given, CAT) if each.id.startswith(("alerts-", "alarms-"))]
 
 
 @pytest.mark.parametrize("environment", ["prod", "standby"])
@@ -38,3 +38,33 @@ def test_mail_from_machines_of_ones_own_is_told_to_go_nowhere():
 
 def test_the_prod_stacks_receiver_is_fine():
     assert said(stack("prod")) == []
+
+
+def watched_by(*targets: str, copied_to: str | None = None) -> StackSpec:
+    given = stack("prod")
+    checkpoints = given.storage.checkpoints.model_copy(update={"replicate_to": copied_to})
+    return given.model_copy(
+        update={
+            "observability": given.observability.model_copy(update={"alerts_to": targets}),
+            "storage": given.storage.model_copy(update={"checkpoints": checkpoints}),
+        }
+    )
+
+
+def test_alarms_of_a_region_without_a_topic_are_told_to_reach_nobody():
+    topic = "arn:aws:sns:us-west-2:111122223333:oncall"
+    assert said(watched_by(topic)) == []
+    assert said(watched_by(topic, copied_to="us-east-2")) == [
+        ("observability.alerts_to: warning: alarms on the lag of the checkpoints' copy are raised in us-east-2, and none of the topics "
+        "is there: CloudWatch reaches no other region's; add a mailto: address, or a topic in us-east-2")
+    ]  # fmt: skip
+    assert said(watched_by("arn:aws:sns:eu-west-1:111122223333:oncall")) == [
+        ("observability.alerts_to: warning: alarms of this stack are raised in us-west-2, and none of the topics is there: "
+        "CloudWatch reaches no other region's; add a mailto: address, or a topic in us-west-2")
+    ]  # fmt: skip
+
+
+def test_mail_and_topics_of_both_regions_reach_somebody():
+    topic = "arn:aws:sns:{}:111122223333:oncall"
+    assert said(watched_by(topic.format("us-west-2"), "mailto:a@example.com", copied_to="us-east-2")) == []
+    assert said(watched_by(topic.format("us-west-2"), topic.format("us-east-2"), copied_to="us-east-2")) == []

@@ -78,23 +78,49 @@ def test_drift_is_shown_by_a_refresh_and_mended_by_an_up(dev: Engine) -> None:
     assert {urn.split("::")[2].rsplit("$", 1)[-1]: op for urn, op in mended.changed().items()} == {"aws:ec2/vpc:Vpc": "update"}
 
 
-@pytest.mark.proves(broken="a node group was deleted by hand", promised="refresh drops it from the state, and up makes just that one again")
-def test_a_resource_deleted_by_hand_is_made_again(dev: Engine) -> None:
-    lost = next(resource["urn"] for resource in dev.state() if resource["type"] == "aws:eks/nodeGroup:NodeGroup")
-    dev.behave(gone=[f"NodeGroup::{lost.rsplit('::', 1)[-1]}$"])
+@pytest.mark.proves(
+    broken="a node group was deleted by hand",
+    promised="refresh drops it from the state, and up makes it again, with its auto-scaling group's tags and nothing else",
+)
+@pytest.mark.parametrize("group", ["cluster-system", "preprocess-nodes-on-demand"])
+def test_a_resource_deleted_by_hand_is_made_again(dev: Engine, group: str) -> None:
+    state = dev.state()
+    lost = next(resource["urn"] for resource in state if resource["urn"].endswith(f"aws:eks/nodeGroup:NodeGroup::{group}"))
+    # Tags that EKS doesn't copy are set on the group's auto-scaling group, and the new node group has a new one.
+    followers = {
+        resource["urn"]
+        for resource in state
+        if lost in (resource.get("dependencies") or ()) and resource["type"] == "aws:autoscaling/tag:Tag"
+    }
+    assert bool(followers) == group.startswith("preprocess")
+    dev.behave(gone=[f"NodeGroup::{group}$"])
     dev.refresh().must()
+    assert lost not in {resource["urn"] for resource in dev.state()}
     dev.behave()
-    assert dev.up().must().changed() == {lost: "create"}
+    changed = dev.up().must().changed()
+    assert changed.pop(lost) == "create"
+    assert set(changed) == followers
 
 
-@pytest.mark.proves(broken="a delete fails in the middle of a destroy", promised="the rest that needs it stays; the next destroy finishes")
+@pytest.mark.proves(
+    broken="a delete fails in the middle of a destroy", promised="what the resource needs stays with it in the state; the next destroy finishes"
+)
 def test_a_failed_delete_is_finished_by_the_next_destroy(dev: Engine) -> None:
+    before = dev.state()
     dev.behave(fail=[{"call": "delete", "urn": "aws:ec2/vpc:Vpc::", "message": "DependencyViolation: the vpc has dependencies"}])
     dev.run("state", "unprotect", "--all", "--yes", "--stack", "dev").must()
     broken = dev.destroy()
     assert broken.code != 0
     assert any("DependencyViolation" in said for said in broken.diagnostics())
-    assert [resource["type"] for resource in dev.state() if resource["type"].startswith("aws:")] == ["aws:ec2/vpc:Vpc"]
+    left = {resource["urn"]: resource for resource in dev.state()}
+    vpc = next(urn for urn in left if "aws:ec2/vpc:Vpc::" in urn)
+    # The engine stops at the failure: resources that have nothing to do with it may be gone or still stand, but never half of a chain.
+    assert [urn for urn, resource in left.items() if vpc in (resource.get("dependencies") or ())] == []
+    known = {resource["urn"] for resource in before}
+    assert [(urn, need) for urn, resource in left.items() for need in resource.get("dependencies") or () if need not in left] == []
+    assert set(left) <= known
+    gone = {call["urn"] for call in dev.calls("delete")} - {vpc}
+    assert gone.isdisjoint(left)
     dev.behave()
     dev.destroy().must()
     assert dev.state() == []
