@@ -86,8 +86,11 @@ def preview(stack: str) -> Preview:
     settings = from_file(stack)
     if settings.stack is None or errors(settings.problems):
         return Preview(settings=settings, outputs={}, plan=dict(EMPTY), cost=dict(_EMPTY_COST))
-    # The SDK takes most of a second to import: a stack file with errors is told sooner.
+    # Pulumi takes its time to import: a stack file with errors is told sooner.
     from components.planning.cost import estimate
+    from infra import light_aws
+
+    light_aws.install()
     from infra.build import build
     from infra.recording import run
     from trainshed.judging import judge

@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 class Spec(BaseModel):
     """A frozen value that knows all its keys."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False, hide_input_in_errors=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False, hide_input_in_errors=True, defer_build=True)
 
 
 def _flag(value: object) -> object:

@@ -218,7 +218,12 @@ def test_a_copy_that_lags_or_fails_raises_an_alarm_where_its_metric_is() -> None
     lag, failed = named(records, "store-copy-lag").inputs, named(records, "store-copy-failed").inputs
     topic = named(records, "store-copy-alerts")
     made = f"arn:aws:sns:us-west-2:111122223333:{topic.name}"  # the stand-in's own word for it
-    assert (lag["metricName"], lag["threshold"], lag["region"], lag["alarmActions"]) == ("ReplicationLatency", 2700, "us-east-2", [AWAY, made])
+    assert (lag["metricName"], lag["threshold"], lag["region"], lag["alarmActions"]) == (
+        "ReplicationLatency",
+        2700,
+        "us-east-2",
+        [AWAY, made],
+    )
     assert topic.inputs["kmsMasterKeyId"] == "arn:aws:kms:us-west-2:111122223333:store-key-copy"
     assert policy_of(records, "store-key-copy", "Key")["AlarmsPublish"]["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
     assert (failed["metricName"], failed["threshold"], failed["alarmActions"]) == ("OperationsFailedReplication", 0, [TOPIC])

@@ -103,7 +103,8 @@ def test_a_resource_deleted_by_hand_is_made_again(dev: Engine, group: str) -> No
 
 
 @pytest.mark.proves(
-    broken="a delete fails in the middle of a destroy", promised="what the resource needs stays with it in the state; the next destroy finishes"
+    broken="a delete fails in the middle of a destroy",
+    promised="what the resource needs stays with it in the state; the next destroy finishes",
 )
 def test_a_failed_delete_is_finished_by_the_next_destroy(dev: Engine) -> None:
     before = dev.state()
