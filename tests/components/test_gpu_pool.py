@@ -21,6 +21,8 @@ from components.spec.pools import PoolSpec
 from tests.declared import Record, named, of_type, one, record
 from tests.planning.pool_stacks import FINETUNE, IDS, PREPROCESS, PRETRAIN
 
+# All rows of the facts are declared at once, so one worker takes the file.
+pytestmark = pytest.mark.xdist_group("gpu-pool")
 CAT = catalogs.load()
 SUBNETS = {"usw2-az2": "subnet-2", "usw2-az3": "subnet-3", "usw2-az4": "subnet-4"}
 KEY = "arn:aws:kms:us-west-2:111122223333:key/1a2b"

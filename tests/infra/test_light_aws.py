@@ -11,12 +11,9 @@ from typing import Any
 
 import pytest
 
-from infra.build import build
-from infra.recording import run
-from infra.settings import STACKS, from_file
+from tests.whole import NAMES, recording
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-NAMES = sorted(path.stem.removeprefix("Pulumi.") for path in STACKS.glob("Pulumi.*.yaml"))
 
 # In a process of its own: this one has the SDK.
 ALL_STACKS = """
@@ -82,13 +79,12 @@ def light() -> Any:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.xdist_group("light_aws")
 def test_a_stack_is_recorded_as_the_sdk_registers_it(name: str, light: Any) -> None:
-    settings = from_file(name)
-    recording = run(lambda: build(settings), stack=name)
-    real = json.loads(json.dumps([asdict(each) for each in recording.records]))
+    registered_by_sdk = recording(name)
+    real = json.loads(json.dumps([asdict(each) for each in registered_by_sdk.records]))
     assert [each["urn"] for each in light["found"][name]["records"]] == [each["urn"] for each in real]
     for stand_in, registered in zip(light["found"][name]["records"], real, strict=True):
         assert stand_in == registered
-    assert light["found"][name]["outputs"] == recording.outputs
+    assert light["found"][name]["outputs"] == registered_by_sdk.outputs
 
 
 @pytest.mark.xdist_group("light_aws")

@@ -70,7 +70,11 @@ def test_every_rule_holds_at_every_level(pack: str, analyzer: Analyzer, level: s
         if name in REVIEW_ONLY:
             continue
         analyzer.configure({rule.name: "disabled" for rule in PACKS[pack][0].rules} | {name: level}, values(case))
-        found = [each for each in analyzer.everything(case.records(case.bad)) if "could not be judged" not in each.message]
+        records = case.records(case.bad)
+        if PACKS[pack][0].rule(name).scope == "resource":
+            # The others are good, which other tests show: the engine would ask about each of them all the same.
+            records = [each for each in records if each["urn"] == case.subject]
+        found = [each for each in analyzer.everything(records) if "could not be judged" not in each.message]
         if shown is None:
             assert found == [], name
         else:
