@@ -1,6 +1,8 @@
 # Each target runs alone on a fresh clone.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
+# Compiled modules are kept: each command and each test would compile them anew.
+export PYTHONDONTWRITEBYTECODE =
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -38,8 +39,14 @@ NOT_FOLLOWED = {
 }
 
 
+@cache
+def _judged(stack: str, pack: str, known: bool) -> Report:
+    whole = {each.name: each for each in (SECURITY, COST)}[pack]
+    return evaluate(records_of(stack, known=known), whole, load(pack, stack, environment_of(stack)), today=TODAY)
+
+
 def judged(stack: str, pack: Pack, *, known: bool) -> Report:
-    return evaluate(records_of(stack, known=known), pack, load(pack.name, stack, environment_of(stack)), today=TODAY)
+    return _judged(stack, pack.name, known)
 
 
 @each_stack
