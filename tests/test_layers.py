@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from tests.rows import each_row
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("components", "infra", "trainshed", "policies", "workload", "stacks", "tests")
@@ -64,7 +64,7 @@ def imports(path: Path) -> Iterator[str]:
 MODULES = list(modules())
 
 
-@pytest.mark.parametrize(("module", "path"), MODULES, ids=[name for name, _ in MODULES])
+@each_row(MODULES)
 def test_imports_go_one_way(module: str, path: Path) -> None:
     mine = layer_of(module)
     for wanted in imports(path):
@@ -79,7 +79,7 @@ def test_imports_go_one_way(module: str, path: Path) -> None:
             assert theirs <= mine, f"{module} (layer {mine}) imports {wanted} (layer {theirs})"
 
 
-@pytest.mark.parametrize(("module", "path"), MODULES, ids=[name for name, _ in MODULES])
+@each_row(MODULES)
 def test_pulumi_network_and_clock_stay_out_of_the_pure_layers(module: str, path: Path) -> None:
     if 0 <= layer_of(module) < 4 and not module.startswith(PROGRAMS):
         reached = {wanted.split(".")[0] for wanted in imports(path)} & set(FORBIDDEN_BELOW_COMPONENTS)

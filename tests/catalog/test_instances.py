@@ -12,6 +12,7 @@ import moto
 import pytest
 
 from components import catalog
+from tests.rows import each_row
 
 EC2 = Path(moto.__file__).parent / "ec2" / "resources"
 ABSENT = {"dl1.24xlarge", "p6e-gb200.36xlarge"}
@@ -54,7 +55,7 @@ def offers() -> dict[tuple[str, str], tuple[str, ...]]:
     return {key: tuple(sorted(zones)) for key, zones in found.items()}
 
 
-@pytest.mark.parametrize("name", [*NAMED, *STACK_FILES])
+@each_row([*NAMED, *STACK_FILES])
 def test_every_type_that_stack_files_and_facts_name_is_there(name: str) -> None:
     assert CAT.instance(name).name == name
 
@@ -63,7 +64,7 @@ def test_only_two_types_come_from_outside_the_api_copy() -> None:
     assert set(CAT.instances) - set(api()) == ABSENT
 
 
-@pytest.mark.parametrize("name", IN_MOTO)
+@each_row(IN_MOTO)
 def test_machine_equals_the_api(name: str) -> None:
     entry, told = CAT.instance(name), api()[name]
     assert entry.vcpu == told["VCpuInfo"]["DefaultVCpus"]
@@ -75,7 +76,7 @@ def test_machine_equals_the_api(name: str) -> None:
     assert (entry.on_demand, entry.spot, entry.capacity_block) == ("on-demand" in usage, "spot" in usage, "capacity-block" in usage)
 
 
-@pytest.mark.parametrize("name", IN_MOTO)
+@each_row(IN_MOTO)
 def test_local_disks_equal_the_api(name: str) -> None:
     entry, disks = CAT.instance(name), api()[name].get("InstanceStorageInfo", {}).get("Disks", [])
     assert bool(entry.local_disks) == bool(disks)
@@ -84,7 +85,7 @@ def test_local_disks_equal_the_api(name: str) -> None:
         assert entry.local_disks.count * entry.local_disks.size_gb == api()[name]["InstanceStorageInfo"]["TotalSizeInGB"]
 
 
-@pytest.mark.parametrize("name", IN_MOTO)
+@each_row(IN_MOTO)
 def test_network_cards_equal_the_api(name: str) -> None:
     network, told = CAT.instance(name).network, api()[name]["NetworkInfo"]
     cards = told["NetworkCards"]
@@ -97,20 +98,20 @@ def test_network_cards_equal_the_api(name: str) -> None:
     assert network.tcp_established_timeout_seconds == told["ConnectionTrackingConfiguration"]["DefaultTcpEstablishedTimeout"]
 
 
-@pytest.mark.parametrize("name", IN_MOTO)
+@each_row(IN_MOTO)
 def test_network_speed_reads_as_the_api_words_it(name: str) -> None:
     said = api()[name]["NetworkInfo"]["NetworkPerformance"].removeprefix("Up to ").removesuffix(" Gigabit")
     factors = [float(part) for part in said.split("x ")]
     assert CAT.instance(name).network.gbps == (factors[0] * factors[1] if len(factors) == 2 else factors[0])
 
 
-@pytest.mark.parametrize("name", IN_MOTO)
+@each_row(IN_MOTO)
 def test_zones_equal_the_offerings_in_every_region(name: str) -> None:
     told = {region: zones for (offered, region), zones in offers().items() if offered == name}
     assert dict(CAT.instance(name).zones) == told
 
 
-@pytest.mark.parametrize("name", sorted(set(ACCELERATED) - ABSENT - {"trn2u.48xlarge"}))
+@each_row(sorted(set(ACCELERATED) - ABSENT - {"trn2u.48xlarge"}))
 def test_cards_equal_the_api_save_trainium2_memory(name: str) -> None:
     accelerator, told = CAT.instance(name).accelerator, api()[name]
     assert accelerator is not None
@@ -131,7 +132,7 @@ def test_types_without_an_accelerator_have_no_cards_in_the_api_either() -> None:
     assert {CAT.instance(name).cards for name in plain} == {0}
 
 
-@pytest.mark.parametrize("name", sorted(CAT.instances))
+@each_row(sorted(CAT.instances))
 def test_efa_layout_is_sane(name: str) -> None:
     network = CAT.instance(name).network
     assert network.max_efa <= network.cards
@@ -155,7 +156,7 @@ def test_idle_tcp_is_dropped_early_on_nitro_6_only() -> None:
     assert short == {"p6-b200", "p6-b300", "g7", "g7e", "hpc8a"}
 
 
-@pytest.mark.parametrize("name", ACCELERATED)
+@each_row(ACCELERATED)
 def test_a_program_gets_less_memory_than_advertised_but_not_much_less(name: str) -> None:
     accelerator = CAT.instance(name).accelerator
     assert accelerator is not None
@@ -222,7 +223,7 @@ def test_quota_family_is_the_one_that_counts_the_type(name: str, family: str) ->
     assert CAT.quota_family(name) == family
 
 
-@pytest.mark.parametrize("name", sorted(CAT.instances))
+@each_row(sorted(CAT.instances))
 def test_images_drive_the_cards_and_fit_the_processor(name: str) -> None:
     entry = CAT.instance(name)
     vendor = entry.accelerator.vendor if entry.accelerator else None
@@ -236,7 +237,7 @@ def test_types_that_no_stock_image_drives_ask_for_a_custom_one() -> None:
     assert custom == {"g7", "dl1"}
 
 
-@pytest.mark.parametrize("name", sorted(CAT.instances))
+@each_row(sorted(CAT.instances))
 def test_every_type_names_its_source_and_flags_what_nobody_read(name: str) -> None:
     entry = CAT.instance(name)
     assert entry.source

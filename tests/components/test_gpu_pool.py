@@ -20,6 +20,7 @@ from components.gpu_pool import GpuPool, GpuPoolArgs
 from components.spec.pools import PoolSpec
 from tests.declared import Record, named, of_type, one, record
 from tests.planning.pool_stacks import FINETUNE, IDS, PREPROCESS, PRETRAIN
+from tests.rows import each_row
 
 # All rows of the facts are declared at once, so one worker takes the file.
 pytestmark = pytest.mark.xdist_group("gpu-pool")
@@ -171,7 +172,7 @@ def whole_table() -> dict[str, list[Record]]:
     return found
 
 
-@pytest.mark.parametrize(("name", "capacity", "fabric"), list(table()))
+@each_row(table())
 def test_template_and_group_equal_the_facts(name: str, capacity: str, fabric: str) -> None:
     machine, pool = CAT.instance(name), pool_name(name, capacity, fabric)
     own_image = needs_own_image(machine)

@@ -13,9 +13,10 @@ from policies.pack import EXEMPTIONS_RULE, Pack
 from policies.security.pack import PACK as SECURITY_PACK
 from tests.policies.cases import COST, GROUND, REMOVE, SECURITY, TODAY, UNKNOWN, Case
 from tests.policies.good import good_stack
+from tests.rows import each_row
 
 CASES = [(SECURITY_PACK, name, case) for name, case in SECURITY.items()] + [(COST_PACK, name, case) for name, case in COST.items()]
-each_case = pytest.mark.parametrize(("pack", "name", "case"), CASES, ids=[name for _, name, _ in CASES])
+each_case = each_row(CASES)
 ESTIMATE = {"monthly": {"expected": 900_000}, "delta": 900_000, "unpriced": []}
 
 
@@ -76,7 +77,7 @@ def test_a_violation_says_what_is_wanted_how_to_fix_it_and_how_to_be_excused(pac
 
 
 WITH_VALUE = [entry for entry in CASES if entry[2].path]
-each_value = pytest.mark.parametrize(("pack", "name", "case"), WITH_VALUE, ids=[name for _, name, _ in WITH_VALUE])
+each_value = each_row(WITH_VALUE)
 
 
 @each_value
@@ -114,8 +115,10 @@ def test_a_disabled_rule_says_nothing(pack: Pack, name: str, case: Case) -> None
     assert verdict(report, name) == "pass"
 
 
-@each_case
-@pytest.mark.parametrize(("level", "shown"), [("advisory", "advisory"), ("mandatory", "mandatory"), ("remediate", "mandatory")])
+LEVELS = [("advisory", "advisory"), ("mandatory", "mandatory"), ("remediate", "mandatory")]
+
+
+@each_row((*case, *level) for case in CASES for level in LEVELS)
 def test_the_configured_level_is_the_violations_level(pack: Pack, name: str, case: Case, level: str, shown: str) -> None:
     values = {**GROUND.get(name, {}), **case.configuration.get(name, {}), "enforcementLevel": level}
     report = judge(pack, name, case, case.bad, **{name: values})
