@@ -92,6 +92,9 @@ def gpu_pool(settings: Settings, name: str, net: Network, control: Cluster, opts
     groups: list[pulumi.Input[str]] = (
         [control.security_group_id, net.compute_security_group_id] if with_cards else [net.management_security_group_id]
     )
+    if pool.formerly is not None:
+        # The engine finds the node groups under the name they were made with; it may go once every stack has been updated.
+        opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(aliases=[pulumi.Alias(name=pool.formerly)]))
     return GpuPool(
         name,
         GpuPoolArgs(

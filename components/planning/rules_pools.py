@@ -59,6 +59,26 @@ def pool_names_differ(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             seen[pool.name] = path
 
 
+@rule(reads=("pools",))
+def former_names_are_free(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
+    """A former name makes its resources this pool's; two pools can't both have them."""
+    present = {pool.name: f"pools[{index}]" for index, pool in enumerate(stack.pools)}
+    seen: dict[str, str] = {}
+    for index, pool in enumerate(stack.pools):
+        if pool.formerly is None:
+            continue
+        taken = present.get(pool.formerly) or seen.get(pool.formerly)
+        if taken:
+            who = "the pool itself" if taken == f"pools[{index}]" else taken
+            yield Problem(
+                id="former-name-taken",
+                path=f"pools[{index}].formerly",
+                said=f'the resources of "{pool.formerly}" belong to {who}',
+                hint="name what this pool was called before, which no pool is called now, or take the line away",
+            )
+        seen.setdefault(pool.formerly, f"pools[{index}]")
+
+
 @rule(reads=("pools", "form"))
 def pool_has_one_kind_of_machine(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """A pool on AWS says its type once."""

@@ -124,6 +124,9 @@ class PoolSpec(Spec):
     """Nodes alike in type, zone, fabric and capacity."""
 
     name: Name = Field(description="the pool's name, unique in the stack")
+    formerly: Name | None = Field(
+        default=None, description="the pool's name before it was renamed, so that its node groups stay; until every stack has the new name"
+    )
     purpose: Purpose = Field(description="what the pool is for")
     instance_type: Text | None = Field(default=None, description="EC2 instance type, such as p5.48xlarge")
     instance_types: tuple[Text, ...] = Field(default=(), description="several alike types, for preprocessing pools")

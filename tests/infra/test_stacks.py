@@ -256,3 +256,11 @@ def test_more_nodes_add_only_their_node_groups() -> None:
     kinds = Counter(each.type for each in extra if each.type != "aws:ec2/subnetCidrReservation:SubnetCidrReservation")
     assert kinds == {"aws:eks/nodeGroup:NodeGroup": 2, "aws:ec2/launchTemplate:LaunchTemplate": 2}
     assert abs(len(many) - len(few) - 4) <= 2
+
+
+def test_a_renamed_pool_is_found_under_its_former_name() -> None:
+    config = yaml.safe_load((STACKS / "Pulumi.dev.yaml").read_text())["config"]
+    pool = config["trainshed:pools"][0]
+    pool.update(formerly=pool["name"], name="renamed")
+    found = next(each for each in built(config, "dev") if each.type == "trainshed:pool:GpuPool" and each.name == "renamed")
+    assert found.aliases == (pool["formerly"],)

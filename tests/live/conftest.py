@@ -19,6 +19,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "proves(broken, promised): what a live test breaks on purpose, and what must hold all the same")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The shared stack comes last: while others have a control plane of their own it would only take room."""
+    items.sort(key=lambda item: "staging" in getattr(item, "fixturenames", ()))
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item):
     outcome = yield

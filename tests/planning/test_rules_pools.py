@@ -34,6 +34,16 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
         ],
     ),
     (
+        "a former name that is the pool's own",
+        {**PRETRAIN, "formerly": "pretrain"},
+        [
+            (
+                'pools[0].formerly: the resources of "pretrain" belong to the pool itself; name what this pool was called before, '
+                "which no pool is called now, or take the line away"
+            ),
+        ],
+    ),
+    (
         "no type at all",
         {key: value for key, value in PRETRAIN.items() if key != "instance_type"},
         ['pools[0].instance_type: pool "pretrain" names no machine type; write one, such as p5.48xlarge'],

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.live.support.cluster import Cluster
+from tests.live.support.cluster import KUEUE, Cluster
+from tests.live.support.engine import CHECKOUT, Engine
 from trainshed.control_plane.api import ApiError
 
 pytestmark = [pytest.mark.control_plane, pytest.mark.xdist_group("control_plane")]
@@ -114,3 +117,45 @@ def test_a_misspelt_field_of_a_queue_is_refused_by_name(staging: Cluster) -> Non
 def test_a_kind_without_its_operator_is_named_among_what_was_left_out(staging: Cluster) -> None:
     kinds = {line.split(" ", 1)[0] for line in staging.left_out}
     assert kinds <= {"PodMonitor", "PrometheusRule", "ServiceMonitor", "AlertmanagerConfig", "ScrapeConfig"}
+
+
+MISSPELT = """
+import os
+from pathlib import Path
+
+import pulumi
+import pulumi_kubernetes as kubernetes
+
+from components.kubernetes_object import declare
+
+rack = kubernetes.Provider("rack", kubeconfig=Path(os.environ["TRAINSHED_TEST_KUBECONFIG"]).read_text())
+opts = pulumi.ResourceOptions(provider=rack)
+declare("right", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "right", "namespace": "default"}, "data": {"a": "b"}}, opts)
+named = {"name": "misspelt", "namespace": "default"}
+flavor = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "misspelt"}}
+declare("flavor", {**flavor, "spec": {"nodeLabel": {"a": "b"}}}, opts)
+declare("service", {"apiVersion": "v1", "kind": "Service", "metadata": named, "spec": {"portz": [{"port": 80}]}}, opts)
+"""
+
+
+@pytest.mark.engine
+@pytest.mark.proves(
+    broken="a Service and a Kueue flavor with a misspelt field go through the Pulumi provider",
+    promised="the up fails, naming object and field of both; what is right stands, what is wrong does not",
+)
+def test_a_field_that_the_server_does_not_know_fails_the_up(need: Callable[[str], Path], tmp_path: Path, staging: Cluster) -> None:
+    need("pulumi-resource-kubernetes")
+    engine = Engine.of_program(tmp_path / "misspelt", MISSPELT, real_kubernetes=True)
+    engine.environment["TRAINSHED_TEST_KUBECONFIG"] = str(staging.plane.kubeconfig)
+    engine.environment["PYTHONPATH"] = str(CHECKOUT)
+    refused = engine.up("--continue-on-error")
+    assert refused.code != 0
+    said = "\n".join(refused.diagnostics())
+    assert "nodeLabel" in said and "portz" in said, said
+    failed = {entry["resOpFailedEvent"]["metadata"]["urn"].rsplit("::", 1)[-1] for entry in refused.events if "resOpFailedEvent" in entry}
+    assert failed == {"flavor", "service"}
+    assert staging.api.exists("v1", "ConfigMap", "right", "default")
+    assert not staging.api.exists("v1", "Service", "misspelt", "default")
+    assert not staging.api.exists(KUEUE, "ResourceFlavor", "misspelt")
+    engine.destroy().must()
+    assert not staging.api.exists("v1", "ConfigMap", "right", "default")

@@ -63,6 +63,39 @@ def test_a_pool_is_added_beside_the_others(dev: Engine) -> None:
     assert all("added" not in urn for urn, op in changed.items() if op != "create")
 
 
+@pytest.mark.proves(
+    broken="a pool is renamed, first without and then with its former name",
+    promised="with it the node groups, templates and placement groups are updated where they stand; the former name may go afterwards",
+)
+def test_a_renamed_pool_keeps_what_it_had(dev: Engine) -> None:
+    old = next(pool["name"] for pool in dev.config()["trainshed:pools"] if pool["purpose"] in ("training", "finetuning"))
+
+    def rename(config: dict[str, Any], **more: Any) -> None:
+        pool = next(pool for pool in config["trainshed:pools"] if pool["name"] in (old, "renamed"))
+        pool.pop("formerly", None)
+        pool.update(name="renamed", **more)
+        for queue in config.get("trainshed:queues", []):
+            for quota in queue["pools"]:
+                quota["pool"] = "renamed" if quota["pool"] == old else quota["pool"]
+
+    def of_the_pool(changed: dict[str, str]) -> dict[str, str]:
+        return {urn: op for urn, op in changed.items() if "trainshed:pool:GpuPool" in urn}
+
+    dev.edit(rename)
+    lost = of_the_pool(dev.preview().must().changed())
+    assert {op for urn, op in lost.items() if NODE_GROUP in urn} == {"create", "delete"}
+
+    dev.edit(lambda config: rename(config, formerly=old))
+    run = dev.up().must()
+    kept = of_the_pool(run.changed())
+    assert any(NODE_GROUP in urn for urn in kept)
+    assert set(kept.values()) <= {"update"}, kept
+    assert [call["urn"] for call in (*dev.calls("create"), *dev.calls("delete")) if ":aws:" in call["urn"]] == []
+
+    dev.edit(rename)
+    assert dev.preview("--expect-no-changes").must().changed() == {}
+
+
 @pytest.mark.proves(broken="pools and every map of the stack file are put in another order", promised="no change at all")
 def test_reordering_the_stack_file_changes_nothing(dev: Engine) -> None:
     def shuffle(value: Any) -> Any:
