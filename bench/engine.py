@@ -30,7 +30,7 @@ def main() -> None:
     print("pulumi    " + subprocess.run([pulumi, "version"], capture_output=True, text=True, check=True).stdout.strip(), flush=True)
     rows: list[list[object]] = []
     with tempfile.TemporaryDirectory() as folder:
-        engine = Engine.of_checkout(Path(folder) / "engine", arguments.stack)
+        engine = Engine.of_checkout(Path(folder) / "engine", arguments.stack).write_every_step()
         for name, command in (("preview", engine.preview), ("up", engine.up), ("second up", engine.up), ("refresh", engine.refresh)):
             run = command().must()
             rows.append([name, f"{run.seconds:.1f}", ", ".join(f"{count} {op}" for op, count in run.counts().items())])

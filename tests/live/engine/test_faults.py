@@ -21,7 +21,7 @@ def created_twice(engine: Engine, earlier: list[str]) -> list[str]:
     broken="the 40th create fails", promised="the error names the resource; a second up completes and creates nothing twice"
 )
 def test_a_failed_create_is_made_good_by_the_next_up(engine: Callable[..., Engine]) -> None:
-    project = engine("dev")
+    project = engine("dev").write_every_step()
     project.behave(fail_nth_create=40)
     broken = project.up()
     assert broken.code != 0
@@ -40,7 +40,7 @@ def test_a_failed_create_is_made_good_by_the_next_up(engine: Callable[..., Engin
     broken="Ctrl-C in the middle of an up", promised="the state stays readable; the next up completes and creates nothing twice"
 )
 def test_an_interrupted_up_is_taken_up_again(engine: Callable[..., Engine]) -> None:
-    project = engine("dev")
+    project = engine("dev").write_every_step()
     project.behave(slow=[{"call": "create", "urn": ".", "seconds": 0.2}])
     stopped = project.up(meanwhile=lambda: len(project.calls("create")) >= 25)
     assert stopped.code != 0

@@ -25,7 +25,7 @@ def places_with(text: str, folder: Path) -> Iterator[Path]:
     promised="the token is in clear neither in state, backend, stack file and event log nor in any output or error",
 )
 def test_a_secret_of_the_stack_file_is_nowhere_in_clear(engine: Callable[..., Engine]) -> None:
-    project = engine("onprem")
+    project = engine("onprem").write_every_step()
     project.give_kubeconfig(token=SENTINEL)
     assert SENTINEL not in project.stack_file.read_text()
     runs = [project.preview("--diff", "--show-full-output"), project.preview("--json")]
