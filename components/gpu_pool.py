@@ -60,7 +60,8 @@ class GpuPool(pulumi.ComponentResource):
     node_group_names: Mapping[str, pulumi.Output[str]]
 
     def __init__(self, name: str, args: GpuPoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("trainshed:pool:GpuPool", name, dict(args.spec.model_dump(mode="json")), opts)
+        # A former name is for the engine alone: taking it away is no change of the pool.
+        super().__init__("trainshed:pool:GpuPool", name, dict(args.spec.model_dump(mode="json", exclude={"formerly"})), opts)
         pool, cat = args.spec, args.catalog
         self._name, self._args = name, args
         self._child = pulumi.ResourceOptions(parent=self)
