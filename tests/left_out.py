@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -78,7 +79,8 @@ def why_left_out(mark: str) -> str | None:
     return f"{', '.join(missing)} missing: {'; '.join(remedies)}"
 
 
-def _leave_out(name: str, reason: str) -> None:
+def leave_out(name: str, reason: str) -> NoReturn:
+    """End the test as left out, which is listed at the end, or as failed where nothing may be left out."""
     if strict() and name not in NEVER_REQUIRED:
         pytest.fail(f"TRAINSHED_REQUIRE_LIVE=1, but {reason}", pytrace=False)
     _left_out[f"{name}: {reason}"] += 1
@@ -91,7 +93,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         if item.get_closest_marker(mark):
             reason = why_left_out(mark)
             if reason:
-                _leave_out(mark, reason)
+                leave_out(mark, reason)
 
 
 @pytest.fixture(scope="session")
@@ -101,7 +103,7 @@ def need() -> Callable[[str], Path]:
     def look(program: str) -> Path:
         found = tools.find(program)
         if found is None:
-            _leave_out(program, f"{program} missing: {tools.remedy(program)}")
+            leave_out(program, f"{program} missing: {tools.remedy(program)}")
         assert found is not None
         return found
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
 
 from tests.components.in_cluster import manifest, namespaces, records, wrong
-from tests.declared import named, of_type
+from tests.declared import Record, named, of_type
 from tests.given import STACKS, stack, stack_of
 
-PROD = records(lambda opts: namespaces(stack("prod"), opts))
+
+@cache
+def prod() -> list[Record]:
+    return records(lambda opts: namespaces(stack("prod"), opts))
 
 
 @pytest.mark.parametrize("name", STACKS)
@@ -21,13 +25,13 @@ def test_every_object_is_one_that_an_api_server_takes(name: str):
 def test_jobs_live_under_the_restricted_standard_and_only_monitoring_is_privileged():
     levels = {
         each.inputs["metadata"]["name"]: each.inputs["metadata"]["labels"]["pod-security.kubernetes.io/enforce"]
-        for each in of_type(PROD, "Namespace")
+        for each in of_type(prod(), "Namespace")
     }
     assert levels == {"jobset-system": "baseline", "kueue-system": "baseline", "monitoring": "privileged", "training": "restricted"}
 
 
 def policies(namespace: str) -> dict[str, Any]:
-    found = [each.inputs for each in of_type(PROD, "NetworkPolicy") if each.inputs["metadata"]["namespace"] == namespace]
+    found = [each.inputs for each in of_type(prod(), "NetworkPolicy") if each.inputs["metadata"]["namespace"] == namespace]
     return {each["metadata"]["name"]: each["spec"] for each in found}
 
 
@@ -50,13 +54,13 @@ def test_a_jobs_namespace_is_closed_both_ways_but_for_named_doors():
 
 
 def test_https_never_opens_the_instance_metadata_service():
-    rule = named(PROD, "namespaces-policy-training-https").inputs["spec"]["egress"][0]
+    rule = named(prod(), "namespaces-policy-training-https").inputs["spec"]["egress"][0]
     assert rule["to"][0]["ipBlock"]["except"] == ["169.254.169.254/32"]
     assert rule["ports"] == [{"protocol": "TCP", "port": 443}]
 
 
 def test_the_quota_counts_spares_so_that_a_restart_is_not_stopped_by_a_pod_on_a_lost_node():
-    hard = named(PROD, "namespaces-quota-training").inputs["spec"]["hard"]
+    hard = named(prod(), "namespaces-quota-training").inputs["spec"]["hard"]
     # 1,250 p5 and 16 p5en nodes of 8 cards.
     assert hard == {"requests.nvidia.com/gpu": "10128", "services.loadbalancers": "0", "services.nodeports": "0"}
 
@@ -71,6 +75,6 @@ def test_each_namespace_that_a_queue_names_is_there():
 
 
 def test_rules_come_after_their_namespace():
-    for each in [*of_type(PROD, "NetworkPolicy"), *of_type(PROD, "ResourceQuota")]:
-        space = named(PROD, f"namespaces-namespace-{each.inputs['metadata']['namespace']}")
+    for each in [*of_type(prod(), "NetworkPolicy"), *of_type(prod(), "ResourceQuota")]:
+        space = named(prod(), f"namespaces-namespace-{each.inputs['metadata']['namespace']}")
         assert space.urn in each.depends_on, each.name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -32,7 +33,9 @@ def declared(given: StackSpec, cluster: str | None = "trainshed-prod", **more: A
     return [each for each in records(declare) if each.name.startswith("observability")]
 
 
-PROD = declared(stack("prod"))
+@cache
+def prod() -> list[Record]:
+    return declared(stack("prod"))
 
 
 @pytest.mark.parametrize("name", STACKS)
@@ -46,7 +49,7 @@ def values(records_: list[Record]) -> dict[str, Any]:
 
 
 def test_metrics_are_kept_as_long_as_the_stack_file_says_on_a_disk_that_holds_them():
-    spec = values(PROD)["prometheus"]["prometheusSpec"]
+    spec = values(prod())["prometheus"]["prometheusSpec"]
     assert spec["retention"] == "30d"
     # 1,469 nodes x 1,500 series x 2,880 samples a day x 30 days x 1.7 bytes x 4/3 = 402 GiB
     assert spec["storageSpec"]["volumeClaimTemplate"]["spec"]["resources"]["requests"]["storage"] == "410Gi"
@@ -58,13 +61,13 @@ def test_metrics_of_a_small_stack_take_a_small_disk():
 
 
 def test_the_metrics_volume_is_encrypted_and_waits_for_its_pod():
-    found = one(PROD, "StorageClass").inputs
+    found = one(prod(), "StorageClass").inputs
     assert found["parameters"] == {"type": "gp3", "encrypted": "true"}
     assert found["volumeBindingMode"] == "WaitForFirstConsumer"
 
 
 def test_the_stack_runs_beside_the_system_and_never_on_nodes_with_cards():
-    found = values(PROD)
+    found = values(prod())
     selector = {"trainshed.io/purpose": "system"}
     assert found["prometheus"]["prometheusSpec"]["nodeSelector"] == selector
     assert found["alertmanager"]["alertmanagerSpec"]["nodeSelector"] == selector
@@ -74,8 +77,8 @@ def test_the_stack_runs_beside_the_system_and_never_on_nodes_with_cards():
 
 def test_the_node_exporter_runs_everywhere_from_the_accounts_registry():
     image = {"registry": f"{REGISTRY}/quay", "repository": "prometheus/node-exporter", "tag": "v1.12.1"}
-    assert values(PROD)["prometheus-node-exporter"] == {"tolerations": [{"operator": "Exists"}], "image": image}
-    assert "image" not in values(PROD)["prometheus"]["prometheusSpec"]
+    assert values(prod())["prometheus-node-exporter"] == {"tolerations": [{"operator": "Exists"}], "image": image}
+    assert "image" not in values(prod())["prometheus"]["prometheusSpec"]
 
 
 def test_an_isolated_stack_takes_every_image_from_the_mirror():
@@ -100,28 +103,28 @@ def test_an_isolated_stack_takes_every_image_from_the_mirror():
 
 
 def test_an_alert_reaches_a_mailbox_through_an_encrypted_topic():
-    assert one(PROD, "Topic").inputs["kmsMasterKeyId"] == "alias/aws/sns"
-    mail = one(PROD, "TopicSubscription").inputs
+    assert one(prod(), "Topic").inputs["kmsMasterKeyId"] == "alias/aws/sns"
+    mail = one(prod(), "TopicSubscription").inputs
     assert (mail["protocol"], mail["endpoint"]) == ("email", "oncall@example.com")
-    receiver = values(PROD)["alertmanager"]["config"]["receivers"][0]
+    receiver = values(prod())["alertmanager"]["config"]["receivers"][0]
     assert receiver["name"] == "people"
     assert receiver["sns_configs"][0]["sigv4"] == {"region": "us-west-2"}
 
 
 def test_only_alertmanagers_own_account_may_publish():
-    found = named(PROD, "observability-alertmanager-association").inputs
+    found = named(prod(), "observability-alertmanager-association").inputs
     assert (found["namespace"], found["serviceAccount"]) == ("monitoring", "kube-prometheus-stack-alertmanager")
 
 
 def test_logs_are_kept_for_the_next_period_that_cloudwatch_knows():
-    assert one(PROD, "LogGroup").inputs["retentionInDays"] == 90
+    assert one(prod(), "LogGroup").inputs["retentionInDays"] == 90
 
 
 def test_every_resource_of_aws_carries_the_tags():
-    for each in PROD:
+    for each in prod():
         if each.type.startswith("aws:") and "tags" in each.inputs:
             assert each.inputs["tags"]["owner"] == "me", each.name
-    assert len([each for each in PROD if each.inputs.get("tags")]) == 6
+    assert len([each for each in prod() if each.inputs.get("tags")]) == 6
 
 
 def test_machines_of_ones_own_need_nothing_of_aws():
@@ -133,10 +136,10 @@ def test_machines_of_ones_own_need_nothing_of_aws():
 
 
 def test_card_metrics_have_memory_for_eight_cards_and_the_counters_that_are_off_by_default():
-    pod = named(PROD, "observability-telemetry-nvidia").inputs["spec"]["template"]["spec"]
+    pod = named(prod(), "observability-telemetry-nvidia").inputs["spec"]["template"]["spec"]
     assert pod["containers"][0]["resources"]["limits"] == {"memory": "1Gi"}
     assert pod["nodeSelector"] == {"trainshed.io/accelerator": "nvidia"}
-    counted = named(PROD, "observability-counters-nvidia").inputs["data"]["counters.csv"]
+    counted = named(prod(), "observability-counters-nvidia").inputs["data"]["counters.csv"]
     for name in ("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", "DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL", "DCGM_FI_DEV_XID_ERRORS"):
         assert f"\n{name}, " in f"\n{counted}"
 
@@ -151,13 +154,13 @@ def test_every_card_metric_that_an_alert_reads_is_exported():
 
 
 def test_one_exporter_reads_the_cards_of_a_node():
-    assert len([each for each in of_type(PROD, "DaemonSet") if "dcgm" in each.inputs["metadata"]["name"]]) == 1
+    assert len([each for each in of_type(prod(), "DaemonSet") if "dcgm" in each.inputs["metadata"]["name"]]) == 1
     assert CAT.charts.image("dcgm-exporter").tag == "4.5.3-4.8.2-distroless"
 
 
 def test_alerts_come_after_the_release_that_defines_them():
-    release = named(PROD, "observability-release-prometheus")
-    for each in [*of_type(PROD, "PrometheusRule"), *of_type(PROD, "PodMonitor")]:
+    release = named(prod(), "observability-release-prometheus")
+    for each in [*of_type(prod(), "PrometheusRule"), *of_type(prod(), "PodMonitor")]:
         assert release.urn in each.depends_on
 
 
@@ -171,18 +174,18 @@ def test_a_stack_without_cards_watches_no_cards():
 
 
 def test_every_pods_log_goes_to_the_retained_group_in_a_stream_named_after_its_pod():
-    found = named(PROD, "observability-release-logs").inputs
+    found = named(prod(), "observability-release-logs").inputs
     assert found["values"]["cloudWatchLogs"]["autoCreateGroup"] is False
     assert found["values"]["cloudWatchLogs"]["region"] == "us-west-2"
     assert found["values"]["cloudWatchLogs"]["logStreamTemplate"].startswith("$kubernetes['namespace_name'].$kubernetes['pod_name']")
     assert found["values"]["tolerations"] == [{"operator": "Exists"}]
     assert found["values"]["image"] == {"repository": f"{REGISTRY}/ecr-public/aws-observability/aws-for-fluent-bit", "tag": "3.2.1"}
-    account = named(PROD, "observability-logs-association").inputs
+    account = named(prod(), "observability-logs-association").inputs
     assert (account["namespace"], account["serviceAccount"]) == ("monitoring", "aws-for-fluent-bit")
 
 
 def test_every_image_of_the_compute_network_is_one_that_the_registry_mirrors():
     mirrored = {each.path for each in images.needed(stack("prod"), CAT)}
-    for each in of_type(PROD, "DaemonSet"):
+    for each in of_type(prod(), "DaemonSet"):
         for container in each.inputs["spec"]["template"]["spec"]["containers"]:
             assert container["image"].removeprefix(f"{REGISTRY}/") in mirrored, container["image"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -22,7 +23,11 @@ def declared(given: StackSpec, **more: Any) -> list[Record]:
     return [each for each in records(declare) if each.name.startswith("queueing")]
 
 
-PROD = declared(stack("prod"))
+@cache
+def prod() -> list[Record]:
+    return declared(stack("prod"))
+
+
 CUSTOM = ("Topology", "ResourceFlavor", "Cohort", "ClusterQueue", "LocalQueue", "WorkloadPriorityClass")
 
 
@@ -32,7 +37,7 @@ def test_every_queue_object_passes_kueues_own_definitions(name: str):
 
 
 def test_both_controllers_are_pinned_releases_from_their_publishers():
-    found = {each.inputs["name"]: each.inputs for each in of_type(PROD, "Release")}
+    found = {each.inputs["name"]: each.inputs for each in of_type(prod(), "Release")}
     assert sorted(found) == ["jobset", "kueue"]
     for name, version in (("kueue", "0.19.2"), ("jobset", "0.12.0")):
         assert found[name]["chart"] == f"oci://registry.k8s.io/{name}/charts/{name}"
@@ -41,32 +46,32 @@ def test_both_controllers_are_pinned_releases_from_their_publishers():
 
 
 def test_the_release_raises_kueues_client_limits():
-    text = named(PROD, "queueing-release-kueue").inputs["values"]["managerConfig"]["controllerManagerConfigYaml"]
+    text = named(prod(), "queueing-release-kueue").inputs["values"]["managerConfig"]["controllerManagerConfigYaml"]
     assert yaml.safe_load(text)["clientConnection"] == {"qps": 1000, "burst": 2000}
 
 
 def test_custom_resources_come_after_the_release_that_brings_their_definitions():
-    release = named(PROD, "queueing-release-kueue")
-    customs = [each for kind in CUSTOM for each in of_type(PROD, kind)]
+    release = named(prod(), "queueing-release-kueue")
+    customs = [each for kind in CUSTOM for each in of_type(prod(), kind)]
     assert len(customs) == 1 + 2 + 1 + 2 + 2 + 3
     for each in customs:
         assert release.urn in each.depends_on, each.name
 
 
 def test_kueue_starts_after_jobset_whose_kind_it_manages():
-    assert named(PROD, "queueing-release-jobset").urn in named(PROD, "queueing-release-kueue").depends_on
+    assert named(prod(), "queueing-release-jobset").urn in named(prod(), "queueing-release-kueue").depends_on
 
 
 def test_a_flavor_comes_after_its_topology_and_a_queue_after_its_flavor():
-    flavor = named(PROD, "queueing-flavor-pretrain")
-    assert named(PROD, "queueing-topology-aws-3-layers").urn in flavor.depends_on
-    shared = named(PROD, "queueing-cluster-queue-pretrain")
+    flavor = named(prod(), "queueing-flavor-pretrain")
+    assert named(prod(), "queueing-topology-aws-3-layers").urn in flavor.depends_on
+    shared = named(prod(), "queueing-cluster-queue-pretrain")
     assert flavor.urn in shared.depends_on
-    assert shared.urn in named(PROD, "queueing-queue-pretrain").depends_on
+    assert shared.urn in named(prod(), "queueing-queue-pretrain").depends_on
 
 
 def test_priorities_keep_their_value_beside_the_metadata():
-    assert named(PROD, "queueing-priority-high").inputs["value"] == 10000
+    assert named(prod(), "queueing-priority-high").inputs["value"] == 10000
 
 
 def test_an_isolated_stack_takes_both_controllers_from_its_mirror():
@@ -88,4 +93,4 @@ def test_a_chart_of_this_machine_stands_in_for_the_publishers():
 def test_shuffled_queues_declare_the_same():
     given = stack("prod")
     turned = given.model_copy(update={"queues": tuple(reversed(given.queues)), "pools": tuple(reversed(given.pools))})
-    assert sorted(each.urn for each in declared(turned)) == sorted(each.urn for each in PROD)
+    assert sorted(each.urn for each in declared(turned)) == sorted(each.urn for each in prod())

@@ -2,42 +2,33 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import kubernetes_validate
-import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from tests.left_out import leave_out
+from trainshed.control_plane import tools
+
 VERSION = "1.35"
-_MODULES = {"kueue.x-k8s.io": "sigs.k8s.io/kueue@v0.17.0", "jobset.x-k8s.io": "sigs.k8s.io/jobset@v0.11.1"}
+TOOLS = {"kueue.x-k8s.io": "kueue", "jobset.x-k8s.io": "jobset"}
 
 
-@cache
-def module_cache() -> Path:
-    """Go's module cache; its usual place where Go itself isn't there."""
-    try:
-        found = subprocess.run(["go", "env", "GOMODCACHE"], capture_output=True, text=True, check=True, timeout=60).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        found = ""
-    return Path(found or os.environ.get("GOMODCACHE") or Path.home() / "go" / "pkg" / "mod")
+def crds(group: str) -> list[dict[str, Any]]:
+    """The definitions that a controller's own release ships; leaves the test out where `make tools` has not brought them."""
+    folder = tools.asset(TOOLS[group], "config/components/crd/bases")
+    if not folder.is_dir():
+        leave_out(TOOLS[group], f"{TOOLS[group]}'s definitions are missing: {tools.remedy(TOOLS[group])}")
+    return [yaml.safe_load(path.read_text()) for path in sorted(folder.glob("*.yaml"))]
 
 
 @cache
 def definitions(group: str) -> dict[tuple[str, str], dict[str, Any]]:
-    """(version, kind) -> structural schema; skips the test where the module isn't on this machine."""
-    folder = module_cache() / _MODULES[group] / "config" / "components" / "crd" / "bases"
-    if not folder.is_dir():
-        if os.environ.get("TRAINSHED_REQUIRE_LIVE") == "1":
-            pytest.fail(f"{_MODULES[group]} is not in Go's module cache: `make tools` brings it")
-        pytest.skip(f"{_MODULES[group]} is not in Go's module cache: `make tools` brings it")
+    """(version, kind) -> structural schema."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    for path in sorted(folder.glob("*.yaml")):
-        definition = yaml.safe_load(path.read_text())
+    for definition in crds(group):
         for version in definition["spec"]["versions"]:
             if version["served"]:
                 found[version["name"], definition["spec"]["names"]["kind"]] = closed(version["schema"]["openAPIV3Schema"])
@@ -63,7 +54,7 @@ def closed(schema: Any) -> Any:
 def faults(manifest: dict[str, Any], version: str = VERSION) -> list[str]:
     """What an API server would refuse; empty for a good object."""
     group, _, served = manifest["apiVersion"].rpartition("/")
-    if group in _MODULES:
+    if group in TOOLS:
         known = definitions(group)
         schema = known.get((served, manifest["kind"]))
         if schema is None:

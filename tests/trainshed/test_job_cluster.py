@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from components.manifests import kueue, namespaces
 from tests.given import CAT, stack
-from tests.manifests.schemas import _MODULES, module_cache
+from tests.manifests.schemas import TOOLS, crds
 from trainshed.control_plane.api import ApiError, wait_for
 from trainshed.control_plane.plane import ControlPlane
 from trainshed.job import job_app
@@ -27,9 +27,8 @@ TASK = ["llama-405b", "--stack", "prod"]
 @pytest.fixture(scope="module")
 def plane() -> Iterator[ControlPlane]:
     with ControlPlane.started(controllers=()) as made:
-        for module in _MODULES.values():
-            for path in sorted((module_cache() / module / "config" / "components" / "crd" / "bases").glob("*.yaml")):
-                definition = yaml.safe_load(path.read_text())
+        for group in TOOLS:
+            for definition in crds(group):
                 definition["spec"].pop("conversion", None)  # no webhook runs here
                 made.api.apply(definition, strict=False)
         wait_for(lambda: served(made, "jobset.x-k8s.io/v1alpha2", "JobSet"), what="JobSet served")

@@ -30,6 +30,8 @@ def die_with_parent() -> None:
     # The kernel ends the child when its starter dies, however that happens. It watches the starting thread, so starters start children
     # from a thread that lives as long as they do.
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    # What runs in a shell's background has SIGINT ignored, and a child that inherits that can't be asked to end with it.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Ports:

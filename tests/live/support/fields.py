@@ -13,8 +13,8 @@ def lost(declared: Any, kept: Any, path: str = "") -> Iterator[str]:
     """Paths of declared fields that the kept object lacks; values may differ, as a server writes quantities its own way."""
     if isinstance(declared, Mapping):
         for key, value in declared.items():
-            if key.startswith("__") or value is None or value in ({}, [], ""):
-                continue  # the engine's own marks, and what a server has no need to keep
+            if key.startswith("__") or value is None or value in ({}, [], "", False):
+                continue  # the engine's own marks, and what a server takes for left out (0 is False here)
             where = f"{path}.{key}"
             if not isinstance(kept, Mapping) or key not in kept:
                 yield where
