@@ -1,7 +1,4 @@
-"""Every stack file goes through its whole life on the real engine.
-
-Every stack file's preview is held against the offline one in test_offline_preview.py.
-"""
+"""Every stack file goes through its whole life on the real engine, and the offline preview says beforehand what it will be."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ import pytest
 
 from tests.live.support.engine import CHECKOUT, Engine
 from tests.live.support.graph import deleted_before_what_it_needs
+from tests.live.support.offline import differences
 
 pytestmark = pytest.mark.engine
 STACKS = sorted(path.name.split(".")[1] for path in (CHECKOUT / "stacks").glob("Pulumi.*.yaml"))
@@ -41,7 +39,8 @@ def lives_on_and_ends(project: Engine) -> None:
 
 @pytest.mark.proves(
     broken="nothing: each stack file as it is, from preview to destroy; those that protect what they hold get a destroy too early",
-    promised="up makes once what preview said; a second up and a refresh change nothing; a destroy is refused before it starts, "
+    promised="the offline preview equals the engine's in type, name, parent, inputs, dependencies and protection of every resource; "
+    "up makes once what preview said; a second up and a refresh change nothing; a destroy is refused before it starts, "
     "then goes in dependency order to an empty state",
 )
 @pytest.mark.parametrize("stack", STACKS)
@@ -49,7 +48,8 @@ def test_a_stack_goes_through_its_whole_life(engine: Callable[..., Engine], stac
     project = engine(stack)
     if "secure:" in project.stack_file.read_text():
         project.give_kubeconfig()
-    preview = project.preview().must()
+    preview = project.preview("--json").must()
+    assert differences(project, preview) == []
     assert set(preview.counts()) == {"create"}
     assert project.up().must().counts() == preview.counts()
     created = [call["urn"] for call in project.calls("create")]

@@ -136,7 +136,7 @@ class Engine:
         for name in COPIED:
             source = CHECKOUT / name
             if source.is_dir():
-                shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+                shutil.copytree(source, folder / name)  # with what is compiled already
             elif source.exists():
                 shutil.copyfile(source, folder / name)
         return cls._made(place, folder, stack, real_kubernetes=real_kubernetes)
