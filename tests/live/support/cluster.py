@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
+from urllib.parse import urlencode
 
 from components.manifests import jobset
 from components.spec.task import TaskSpec, read_task_text
@@ -32,9 +33,20 @@ class Cluster:
     left_out: list[str]
 
     @classmethod
-    def of_stack(cls, stack: str, *, nodes: int | None = None, load: bool = False, tell: Callable[[str], None] = lambda _: None) -> Cluster:
+    def of_stack(
+        cls,
+        stack: str,
+        *,
+        nodes: int | None = None,
+        daemons: bool = True,
+        load: bool = False,
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> Cluster:
+        """`daemons` may be left out, which run a pod on every node; `load` lifts the API server's own limits."""
         read = settings.from_file(stack)
         made = stage_of(stack, nodes=nodes)
+        if not daemons:
+            made = replace(made, objects=tuple(each for each in made.objects if each["kind"] != "DaemonSet"))
         plane = ControlPlane.started(load=load)
         try:
             left_out = raise_curtain(plane, made, tell)
@@ -84,6 +96,18 @@ class Cluster:
     def pods(self, task: TaskSpec) -> list[Object]:
         namespace = jobset.namespace_of(task, self.settings.valid)
         return self.api.all("v1", "Pod", namespace, labels=f"jobset.sigs.k8s.io/jobset-name={task.task}")
+
+    def any_pod(self, task: TaskSpec, fields: str) -> bool:
+        """Whether a pod of the task has these fields: one item is asked for, as a thousand would cost more than what is measured."""
+        where = self.api.collection("v1", "Pod", jobset.namespace_of(task, self.settings.valid))
+        query = {"labelSelector": f"jobset.sigs.k8s.io/jobset-name={task.task}", "fieldSelector": fields, "limit": 1}
+        return bool(self.api.call("GET", f"{where}?{urlencode(query)}").get("items"))
+
+    def active(self, task: TaskSpec) -> int:
+        """Pods of the task that have been made and have not ended, as its jobs count them."""
+        namespace = jobset.namespace_of(task, self.settings.valid)
+        jobs = self.api.all("batch/v1", "Job", namespace, labels=f"jobset.sigs.k8s.io/jobset-name={task.task}")
+        return sum((job.get("status") or {}).get("active", 0) for job in jobs)
 
     def workload(self, task: TaskSpec) -> Object | None:
         namespace = jobset.namespace_of(task, self.settings.valid)
