@@ -59,7 +59,10 @@ def with_pools(config: dict, pools: int) -> dict:
     changed = with_nodes(config, 2)
     first = changed["trainshed:pools"][0]
     for number in range(2, pools + 1):
-        changed["trainshed:pools"].append({**copy.deepcopy(first), "name": f"extra{number}"})
+        added = {**copy.deepcopy(first), "name": f"extra{number}"}
+        if added.get("capacity", {}).get("kind") == "reservation":  # no two pools share one
+            added["capacity"] = {"kind": "reservation", "ids": [f"cr-{number:03x}{0:014x}"]}
+        changed["trainshed:pools"].append(added)
     return changed
 
 
