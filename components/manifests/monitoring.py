@@ -13,6 +13,7 @@ from components import labels
 from components.manifests import alerts, quantities
 from components.planning.images import MONITORING
 from components.spec.form import SelfHosted
+from components.spec.operations import topic_region
 from components.spec.stack import StackSpec
 
 RELEASE: Final = "kube-prometheus-stack"
@@ -56,16 +57,12 @@ def topic_subscriptions(stack: StackSpec) -> dict[str, tuple[str, str]]:
 def topics(stack: StackSpec, region: str | None = None) -> list[str]:
     """ARNs of topics that exist already, all of them or those of one region."""
     named = [target for target in stack.observability.alerts_to if target.startswith("arn:")]
-    return [arn for arn in named if region in (None, _region(arn))]
-
-
-def _region(arn: str) -> str:
-    return arn.split(":")[3]
+    return [arn for arn in named if region in (None, topic_region(arn))]
 
 
 def alertmanager(stack: StackSpec, own_topic: Any | None) -> dict[str, Any]:
     """Alertmanager's configuration. Receivers are topics on AWS, and webhooks elsewhere: mail needs a relay that nobody named."""
-    arns = [*([(own_topic, stack.region)] if own_topic is not None else []), *((arn, _region(arn)) for arn in topics(stack))]
+    arns = [*([(own_topic, stack.region)] if own_topic is not None else []), *((arn, topic_region(arn)) for arn in topics(stack))]
     receiver: dict[str, Any] = {"name": "people"}
     if arns:
         subject = '{{ .CommonLabels.alertname }} {{ .Status }} in {{ .CommonLabels.severity }} of "' + stack.environment + '"'

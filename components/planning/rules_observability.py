@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from components.catalog import Catalog
 from components.planning.rules import rule
 from components.problems import Problem
+from components.spec.operations import topic_region
 from components.spec.stack import StackSpec
 
 _SERIOUS = ("prod", "standby")
@@ -47,7 +48,7 @@ def alarms_reach_topics_beside_them(stack: StackSpec, cat: Catalog) -> Iterator[
         return
     copied_to = stack.storage.checkpoints.replicate_to
     alarms = {stack.region: "of this stack", **({copied_to: "on the lag of the checkpoints' copy"} if copied_to else {})}
-    covered = {each.split(":")[3] for each in targets}
+    covered = {topic_region(each) for each in targets}
     for region, which in alarms.items():
         if region not in covered:
             yield Problem(

@@ -11,6 +11,11 @@ from components.spec.base import Amount, Days, Flag, Percent, Spec, Text
 AlertTarget = Annotated[str, StringConstraints(strict=True, pattern=r"^(mailto:[^@\s]+@[^@\s]+|https://\S+|arn:aws[a-z-]*:sns:\S+)$")]
 
 
+def topic_region(arn: str) -> str:
+    """The region of an SNS topic's ARN."""
+    return arn.split(":")[3]
+
+
 class ObservabilitySpec(Spec):
     """Where alerts go and how long measurements are kept."""
 
