@@ -29,7 +29,8 @@ from components.spec.stack import StackSpec
 class ObservabilityArgs:
     """`registry_prefix`: the account's registry. `cluster_name` and the keys are left out where nothing runs on AWS.
 
-    `topic_key_arn` encrypts the topic of alerts, `log_key_arn` the log group; without them AWS' own keys do.
+    `topic_key_arn` encrypts the topic of alerts, `log_key_arn` the log group; without them AWS' own keys do, and that of SNS keeps
+    CloudWatch alarms from publishing: their topics need a key with `iam.alarms_use_key`.
     `namespaces`: the namespaces by name. `after`: what the cluster's pods must wait for.
     """
 
