@@ -71,7 +71,7 @@ def why_left_out(mark: str) -> str | None:
     if mark == "torch":
         return None if torch_python() else "torch with gloo is missing: apt-get install python3-torch"
     if mark == "checkov":
-        return None if checkov() else "checkov is missing: install it in an environment of its own and put it on PATH"
+        return None if checkov() else "checkov missing: make tools (or put it on PATH, from an environment of its own)"
     missing = tools.missing(PROGRAMS.get(mark, ()))
     if not missing:
         return None
