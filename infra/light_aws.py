@@ -59,7 +59,7 @@ class _Package(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         if name == "Provider":
-            return importlib.import_module(f"{PACKAGE}.provider").Provider
+            return _provider
         module = _Module(name)
         setattr(self, name, module)
         return module
@@ -171,6 +171,21 @@ class _Resource(pulumi.CustomResource):
         if name in self.names or name in self.shape.get("outputs", ()):
             return self.id.apply(lambda known: None)
         raise AttributeError(f"{type(self).__name__} has no output {name!r}")
+
+
+class _RegionalProvider(pulumi.ProviderResource):
+    def __init__(self, resource_name: str, opts: pulumi.ResourceOptions | None, region: object) -> None:
+        shape = _table()["provider"]
+        super().__init__(
+            "aws", resource_name, {**shape["defaults"], "region": region}, pulumi.ResourceOptions.merge(_own_options(shape), opts)
+        )
+
+
+def _provider(resource_name: str, opts: pulumi.ResourceOptions | None = None, **given: Any) -> pulumi.ProviderResource:
+    """A provider of one region; any other comes from the SDK, whose provider knows how to write down every argument."""
+    if set(given) == {"region"} and given["region"] is not None:
+        return _RegionalProvider(resource_name, opts, given["region"])
+    return importlib.import_module(f"{PACKAGE}.provider").Provider(resource_name, opts, **given)
 
 
 def _own_options(shape: Mapping[str, Any]) -> pulumi.ResourceOptions:

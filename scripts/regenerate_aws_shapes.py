@@ -23,6 +23,10 @@ import pulumi_aws
 from pulumi import _types
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from infra.recording import record  # noqa: E402
+
 FILE = ROOT / "infra" / "aws_shapes.json"
 SOURCES = ("components", "infra")
 _MENTION = re.compile(r"\baws\.([a-z0-9]+)\.([A-Z]\w*)")
@@ -118,6 +122,13 @@ def resource(cls: type[pulumi.CustomResource], shapes: Shapes) -> dict[str, Any]
     return {key: value for key, value in found.items() if value}
 
 
+def provider() -> dict[str, Any]:
+    """What the provider registers beyond its region, by the wire's names: all of it the SDK's defaults."""
+    made = record(lambda: pulumi_aws.Provider("provider", region="us-west-2"))[0]
+    defaults = {name: value for name, value in sorted(made.inputs.items()) if name != "region"}
+    return {"defaults": defaults, "secrets": sorted(made.secret_outputs)}
+
+
 def generate() -> str:
     shapes = Shapes()
     resources: dict[str, Any] = {}
@@ -128,7 +139,7 @@ def generate() -> str:
         elif inspect.isclass(kind) and _types.is_input_type(kind):
             shapes.name(kind)
     table = {"sdk": version("pulumi_aws"), "resources": resources, "shapes": dict(sorted(shapes.found.items()))}
-    lines = [f'"sdk": {json.dumps(table["sdk"])}']
+    lines = [f'"sdk": {json.dumps(table["sdk"])}', f'"provider": {json.dumps(provider())}']
     for part in ("resources", "shapes"):
         rows = ",\n".join(f"{json.dumps(key)}: {json.dumps(row)}" for key, row in table[part].items())
         lines.append(f'"{part}": {{\n{rows}\n}}')

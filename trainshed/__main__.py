@@ -9,12 +9,15 @@ import atexit
 import gc
 import sys
 
+from trainshed import spared_imports
+
 
 def main() -> None:
     """Entry point of the console script."""
     # Nearly all objects of a command live to its end: looking through them again and again, and once more at the exit, took a tenth of it.
-    gc.set_threshold(200_000, 50, 100)
+    gc.set_threshold(400_000, 50, 100)
     atexit.register(gc.freeze)
+    spared_imports.install()
     from trainshed.commands import app
 
     app(prog_name="trainshed")
