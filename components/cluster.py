@@ -36,6 +36,7 @@ class ClusterArgs:
     control_subnet_ids: Mapping[str, pulumi.Input[str]]
     node_subnet_ids: Mapping[str, pulumi.Input[str]]
     management_security_group_id: pulumi.Input[str]
+    compute_security_group_id: pulumi.Input[str]
     addons: tuple[AddonPlan, ...]
     system_image: SystemImage
     service_cidr: str
@@ -82,6 +83,7 @@ class Cluster(pulumi.ComponentResource):
             name,
             cluster_group=self.security_group_id,
             management_group=args.management_security_group_id,
+            compute_group=args.compute_security_group_id,
             private_cidrs=(*args.spec.endpoint.private_cidrs, *_remote_cidrs(args.remote_networks)),
             tags=tags,
             children=children,

@@ -1,6 +1,6 @@
 """Who reaches the cluster: administrators through access entries, machines through the cluster's own security group.
 
-Hides that EKS makes that group itself: its members talk freely, and all that others may do is named here.
+Hides that EKS makes that group itself for the control plane's interfaces: what nodes, which don't carry it, may do is named here.
 """
 
 from __future__ import annotations
@@ -59,11 +59,12 @@ def rules(
     *,
     cluster_group: pulumi.Output[str],
     management_group: pulumi.Input[str],
+    compute_group: pulumi.Input[str],
     private_cidrs: Sequence[str],
     tags: Mapping[str, str],
     children: pulumi.ResourceOptions,
 ) -> list[pulumi.Resource]:
-    """Management nodes and named networks to the API; the control plane to kubelets and webhooks on management nodes."""
+    """Nodes and named networks to the API; the control plane to kubelets, and to webhooks on management nodes."""
 
     def tagged(key: str) -> dict[str, str]:
         return {**tags, "Name": f"{name}-{key}"}
@@ -81,21 +82,24 @@ def rules(
             opts=children,
         )
 
-    out = [ingress("management-api", cluster_group, management_group, API)]
-    out += [ingress(f"control-{port.name}", management_group, cluster_group, port) for port in (KUBELET, *WEBHOOKS)]
-    out.append(
-        aws.vpc.SecurityGroupEgressRule(
-            f"{name}-out-management-api",
-            security_group_id=management_group,
-            referenced_security_group_id=cluster_group,
-            ip_protocol=API.protocol,
-            from_port=API.first,
-            to_port=API.first,
-            description=f"{API.name}: {API.why}",
-            tags=tagged("out-management-api"),
+    def egress(key: str, group: pulumi.Input[str], target: pulumi.Input[str], port: Port) -> pulumi.Resource:
+        return aws.vpc.SecurityGroupEgressRule(
+            f"{name}-out-{key}",
+            security_group_id=group,
+            referenced_security_group_id=target,
+            ip_protocol=port.protocol,
+            from_port=first(port),
+            to_port=last(port),
+            description=f"{port.name}: {port.why}",
+            tags=tagged(f"out-{key}"),
             opts=children,
         )
-    )
+
+    out: list[pulumi.Resource] = []
+    for role, group in (("management", management_group), ("compute", compute_group)):
+        out += [ingress(f"{role}-api", cluster_group, group, API), egress(f"{role}-api", group, cluster_group, API)]
+    out += [ingress(f"control-{port.name}", management_group, cluster_group, port) for port in (KUBELET, *WEBHOOKS)]
+    out.append(ingress(f"control-compute-{KUBELET.name}", compute_group, cluster_group, KUBELET))
     for cidr in sorted(set(private_cidrs)):
         out.append(
             aws.vpc.SecurityGroupIngressRule(

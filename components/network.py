@@ -69,7 +69,13 @@ class Network(pulumi.ComponentResource):
 
         groups = Groups(name, vpc_id=vpc.id, tags=args.tags, children=self._children)
         s3 = network_endpoints.gateway(
-            name, region=args.region, vpc=vpc, route_tables=[table.id for table in tables], tags=args.tags, children=self._children
+            name,
+            region=args.region,
+            vpc=vpc,
+            route_tables=[table.id for table in tables],
+            to_internet=spec.egress == "nat",
+            tags=args.tags,
+            children=self._children,
         )
         groups.declare(
             ranges=sorted({spec.cidr, *spec.compute_cidrs, *args.remote_cidrs}),

@@ -13,15 +13,34 @@ import pulumi_aws as aws
 from components.iam import Statement, document, partition
 from components.planning.endpoints import GATEWAY, Endpoint, interfaces
 
+_UNUSUAL_KUBERNETES_BUCKETS = {"eu-west-2": "767373bbdcb8270361b96548387bf2a9ad0d48758c35-eu-west-2"}
+_QUAY_BUCKET, _QUAY_REGION = "quayio-production-s3", "us-east-1"
+
 
 def service_name(region: str, service: str) -> str:
     """The name that EC2 knows the endpoint's service by."""
     return f"{'cn.' if region.startswith('cn-') else ''}com.amazonaws.{region}.{service}"
 
 
-def gateway_policy(region: str, account: pulumi.Input[str]) -> pulumi.Output[str]:
-    """Who reaches which buckets from inside the network."""
+def publishers_buckets(region: str) -> tuple[str, ...]:
+    """Buckets of the same region to which publishers of images send clients on AWS, past any NAT: through the gateway.
+
+    registry.k8s.io: its own table (kubernetes/registry.k8s.io, cmd/archeio/internal/app/buckets.go, read 2026-11-30); a client in a region
+    without a bucket is sent to another region's, which no gateway serves. quay.io has one bucket, in us-east-1.
+    """
+    kubernetes = _UNUSUAL_KUBERNETES_BUCKETS.get(region, f"prod-registry-k8s-io-{region}")
+    return (kubernetes, _QUAY_BUCKET) if region == _QUAY_REGION else (kubernetes,)
+
+
+def gateway_policy(region: str, account: pulumi.Input[str], *, to_internet: bool) -> pulumi.Output[str]:
+    """Who reaches which buckets from inside the network; `to_internet` where images come from their publishers too."""
     arn = f"arn:{partition(region)}:s3:::"
+    published = Statement(
+        sid="PublishedImageLayers",
+        actions=("s3:GetObject",),
+        resources=tuple(f"{arn}{bucket}/*" for bucket in publishers_buckets(region)),
+        principals={"AWS": ("*",)},
+    )
     return document(
         Statement(
             sid="OwnBuckets",
@@ -43,6 +62,7 @@ def gateway_policy(region: str, account: pulumi.Input[str]) -> pulumi.Output[str
             resources=(f"{arn}al2023-repos-{region}-de612dc2/*",),
             principals={"AWS": ("*",)},
         ),
+        *((published,) if to_internet else ()),
     )
 
 
@@ -64,6 +84,7 @@ def gateway(
     region: str,
     vpc: aws.ec2.Vpc,
     route_tables: Sequence[pulumi.Input[str]],
+    to_internet: bool,
     tags: Mapping[str, str],
     children: pulumi.ResourceOptions,
 ) -> aws.ec2.VpcEndpoint:
@@ -74,7 +95,7 @@ def gateway(
         service_name=service_name(region, GATEWAY),
         vpc_endpoint_type="Gateway",
         route_table_ids=list(route_tables),
-        policy=gateway_policy(region, vpc.owner_id),
+        policy=gateway_policy(region, vpc.owner_id, to_internet=to_internet),
         tags={**tags, "Name": f"{name}-{GATEWAY}"},
         opts=children,
     )

@@ -30,10 +30,11 @@ DNS = (
 # From the control plane to controllers that run on management nodes.
 WEBHOOKS = (
     Port(name="webhook-https", first=443, why="admission webhooks of services on 443"),
-    Port(name="webhook-8443", first=8443, why="webhooks of the Prometheus operator and the visibility API of Kueue"),
+    Port(name="kueue-visibility", first=8082, why="the aggregated API of waiting workloads"),
     Port(name="webhook-9443", first=9443, why="webhooks of Kueue, JobSet and other controllers"),
     Port(name="metrics-server", first=10251, why="the aggregated metrics API"),
 )
+# The Prometheus operator's webhook listens on the kubelet's number.
 KUBELET = Port(name="kubelet", first=10250, why="logs, exec and resource metrics")
 # From the management nodes' Prometheus and metrics-server to compute nodes.
 METRICS = (
@@ -58,7 +59,7 @@ class Groups:
         # Whoever forgets to name a group gets this one, which lets nothing through.
         aws.ec2.DefaultSecurityGroup(f"{name}-default", vpc_id=vpc_id, tags={**tags, "Name": f"{name}-default-unused"}, opts=children)
         self.management = group("management", "Management nodes: system, preprocessing and other pools without accelerators")
-        self.compute = group("compute-nodes", "Accelerator nodes, beside the group of the cluster itself")
+        self.compute = group("compute-nodes", "Accelerator nodes and their pods")
         self.efa = group("efa", "EFA interfaces among themselves")
         self.endpoints = group("endpoints", "Interface endpoints of AWS services")
 
@@ -72,23 +73,26 @@ class Groups:
     ) -> None:
         """All rules. `ranges` are those whose machines reach the interface endpoints; `remote` are on-premises nodes and pods.
 
-        Compute nodes need no rules among themselves or towards the control plane: the cluster's own group, which they carry too, lets its
-        members talk and lets them out. What they may not do is decided where they would arrive: here and at the endpoints.
+        Nodes of either network don't carry the cluster's own group, whose members talk freely: with it, compute nodes would reach on
+        management nodes whatever the control plane may. The rules to and from the control plane come with the cluster.
         """
         # EFA's traffic isn't IP: a rule to 0.0.0.0/0 doesn't cover it, only the group itself does, both ways.
         self.allow_in("efa-self", self.efa, self.efa, Port(name="all", first=-1, protocol="-1", why="EFA traffic from the group itself"))
         self.allow_out("efa-self", self.efa, self.efa, Port(name="all", first=-1, protocol="-1", why="EFA traffic to the group itself"))
-        everything = Port(name="all", first=-1, protocol="-1", why="management nodes and their pods among themselves")
-        self.allow_in("management-self", self.management, self.management, everything)
-        self.allow_out("management-self", self.management, self.management, everything)
+        for role, group in (("management", self.management), ("compute", self.compute)):
+            everything = Port(name="all", first=-1, protocol="-1", why=f"{role} nodes and their pods among themselves")
+            self.allow_in(f"{role}-self", group, group, everything)
+            self.allow_out(f"{role}-self", group, group, everything)
         for port in DNS:
             self.allow_in("compute-to-management", self.management, self.compute, port)
+            self.allow_out("compute-to-management", self.compute, self.management, port)
         for port in METRICS:
             self.allow_out("management-to-compute", self.management, self.compute, port)
             self.allow_in("management-to-compute", self.compute, self.management, port)
         https = Port(name="https", first=443, why="AWS services through interface endpoints")
-        self.allow_out("management-to-endpoints", self.management, self.endpoints, https)
-        self._egress("management-to-s3", self.management, HTTPS, "S3 through the gateway endpoint", prefix_list_id=s3_prefix_list)
+        for role, group in (("management", self.management), ("compute", self.compute)):
+            self.allow_out(f"{role}-to-endpoints", group, self.endpoints, https)
+            self._egress(f"{role}-to-s3", group, HTTPS, "S3 through the gateway endpoint", prefix_list_id=s3_prefix_list)
         if to_internet:
             self._egress(
                 "management-to-internet",

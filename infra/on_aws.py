@@ -69,6 +69,7 @@ def cluster(settings: Settings, net: Network, opts: pulumi.ResourceOptions) -> C
             control_subnet_ids={zone: net.subnet_ids("control", zone) for zone in stack.zones},
             node_subnet_ids={zone: net.subnet_ids("nodes", zone) for zone in stack.zones},
             management_security_group_id=net.management_security_group_id,
+            compute_security_group_id=net.compute_security_group_id,
             addons=addons.needed(stack, cat),
             system_image=SystemImage(
                 family=image.name, release=cat.images.release(image.name, stack.cluster.version), root_device=image.root_device
@@ -89,9 +90,7 @@ def gpu_pool(settings: Settings, name: str, net: Network, control: Cluster, opts
     pool = stack.pool(name)
     with_cards = nodes.cards(pool, cat) > 0
     zones = net.plan.zones("compute") if with_cards else stack.zones
-    groups: list[pulumi.Input[str]] = (
-        [control.security_group_id, net.compute_security_group_id] if with_cards else [net.management_security_group_id]
-    )
+    group = net.compute_security_group_id if with_cards else net.management_security_group_id
     if pool.formerly is not None:
         # The engine finds the node groups under the name they were made with; it may go once every stack has been updated.
         opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(aliases=[pulumi.Alias(name=pool.formerly)]))
@@ -107,7 +106,7 @@ def gpu_pool(settings: Settings, name: str, net: Network, control: Cluster, opts
             service_cidr=addresses.service_cidr(stack) or addresses.SERVICE_RANGES[0],
             node_role_arn=control.node_role_arn,
             subnet_ids={zone: net.subnet_ids("compute" if with_cards else "nodes", zone) for zone in zones},
-            security_group_ids=groups,
+            security_group_ids=[group],
             efa_security_group_id=net.efa_security_group_id,
             key_arn=control.key_arn,
             tags=tags(settings),

@@ -41,6 +41,7 @@ def declared(known: bool = True, protection: bool = False, remote: bool = False,
                 control_subnet_ids={zone: network.subnet_ids("control", zone) for zone in network.plan.zones("control")},
                 node_subnet_ids={zone: network.subnet_ids("nodes", zone) for zone in network.plan.zones("nodes")},
                 management_security_group_id=network.management_security_group_id,
+                compute_security_group_id=network.compute_security_group_id,
                 addons=addons.of_cluster(cluster, (*addons.ALWAYS, "aws-fsx-csi-driver"), CAT),
                 system_image=system_image(cluster.system_pool, cluster.version, CAT),
                 service_cidr="172.20.0.0/16",
@@ -284,11 +285,24 @@ def test_machines_on_the_premises_join_through_a_role_of_this_account_and_cluste
     assert not any("hybrid" in each.name for each in declared())
 
 
-def test_the_control_plane_reaches_kubelets_and_webhooks_on_management_nodes() -> None:
-    ports = {
-        each.inputs["fromPort"] for each in of_type(declared(), "SecurityGroupIngressRule") if each.name.startswith("cluster-in-control")
-    }
-    assert ports == {10250, 443, 8443, 9443, 10251}
+def test_the_control_plane_reaches_kubelets_and_what_answers_for_the_api_on_management_nodes() -> None:
+    found = [
+        each.inputs for each in of_type(declared(known=True), "SecurityGroupIngressRule") if each.name.startswith("cluster-in-control")
+    ]
+    ports = {(each["securityGroupId"], each["fromPort"]) for each in found}
+    management = {("network-management-id", port) for port in (10250, 443, 8082, 9443, 10251)}
+    assert ports == {*management, ("network-compute-nodes-id", 10250)}
+    assert len({each["referencedSecurityGroupId"] for each in found}) == 1
+
+
+@pytest.mark.parametrize("role", ["management", "compute"])
+def test_nodes_reach_the_api_without_being_in_the_clusters_group(role: str) -> None:
+    records = declared(known=True)
+    into = named_of(records, "SecurityGroupIngressRule", f"cluster-in-{role}-api").inputs
+    out = named_of(records, "SecurityGroupEgressRule", f"cluster-out-{role}-api").inputs
+    assert (into["fromPort"], into["toPort"], out["fromPort"], out["toPort"]) == (443, 443, 443, 443)
+    assert into["securityGroupId"] == out["referencedSecurityGroupId"]
+    assert into["referencedSecurityGroupId"] == out["securityGroupId"]
 
 
 def test_every_resource_that_can_carry_tags_carries_them() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from components.network import Network, NetworkArgs
+from components.network_endpoints import publishers_buckets
 from components.planning.address_needs import Need, nodes
 from components.spec.network import NetworkSpec
 from tests.declared import Record, named, of_type, one, record
@@ -144,6 +145,30 @@ def test_the_s3_policy_lets_image_layers_through_and_else_only_the_accounts_buck
     assert "Condition" not in statements["ImageLayers"]
     account = {"aws:PrincipalAccount": "111122223333", "aws:ResourceAccount": "111122223333"}
     assert statements["OwnBuckets"]["Condition"] == {"StringEquals": account}
+
+
+@pytest.mark.parametrize(
+    ("region", "buckets"),
+    [
+        ("us-west-2", ["prod-registry-k8s-io-us-west-2"]),
+        ("us-east-1", ["prod-registry-k8s-io-us-east-1", "quayio-production-s3"]),
+        ("eu-west-2", ["767373bbdcb8270361b96548387bf2a9ad0d48758c35-eu-west-2"]),
+    ],
+)
+def test_layers_that_publishers_keep_in_the_same_region_pass_the_gateway(region: str, buckets: list[str]) -> None:
+    """A client with a NAT is sent to S3 in its own region, and so to the gateway: controllers' images would never come."""
+    assert list(publishers_buckets(region)) == buckets
+
+
+def test_an_isolated_network_lets_no_publishers_bucket_through() -> None:
+    def let_through(**settings: Any) -> dict[str, Any]:
+        policy = json.loads(named(declared(known=True, **settings), "network-endpoint-s3").inputs["policy"])
+        return {each["Sid"]: each for each in policy["Statement"]}
+
+    published = let_through()["PublishedImageLayers"]
+    assert published["Resource"] == ["arn:aws:s3:::prod-registry-k8s-io-us-west-2/*"]
+    assert published["Action"] == ["s3:GetObject"]
+    assert "PublishedImageLayers" not in let_through(egress="isolated")
 
 
 def test_interface_endpoints_live_in_the_control_subnets_and_answer_this_account_only() -> None:
