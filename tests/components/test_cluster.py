@@ -229,6 +229,13 @@ def test_the_system_pool_is_untainted_over_all_zones_and_in_the_management_group
     assert template["vpcSecurityGroupIds"] == ["network-management-id"]
 
 
+def test_the_system_pool_is_waited_for_while_it_is_updated_node_by_node() -> None:
+    group = one(declared(), "NodeGroup")
+    assert group.inputs["updateConfig"] == {"maxUnavailable": 1}
+    # Three nodes of up to 31 minutes each and half an hour: more than the provider's own hour.
+    assert group.timeouts == {"create": "1h", "update": "3h", "delete": "1h"}
+
+
 def test_system_nodes_on_arm_get_the_image_for_it() -> None:
     group = one(declared.__wrapped__(system_pool={"instance_type": "m7g.2xlarge", "nodes": 2}), "NodeGroup").inputs
     assert group["amiType"] == "AL2023_ARM_64_STANDARD"
