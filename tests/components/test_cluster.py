@@ -277,6 +277,23 @@ def test_hybrid_networks_are_told_to_the_control_plane_and_reach_the_api() -> No
     assert found >= {"192.168.0.0/20", "192.168.16.0/20"}
 
 
+def hybrid_statements(records: tuple[Record, ...]) -> dict[str, Any]:
+    policy = json.loads(named_of(records, "RolePolicy", "cluster-hybrid-node").inputs["policy"])
+    return {each["Sid"]: each for each in policy["Statement"]}
+
+
+def test_machines_on_the_premises_find_and_deregister_themselves_and_those_of_no_other_cluster() -> None:
+    found = hybrid_statements(declared(remote=True))
+    assert (found["FindItself"]["Action"], found["FindItself"]["Resource"]) == (["ssm:DescribeInstanceInformation"], ["*"])
+    assert found["Leave"] == {
+        "Sid": "Leave",
+        "Effect": "Allow",
+        "Action": ["ssm:DeregisterManagedInstance"],
+        "Resource": ["arn:aws:ssm:us-west-2:111122223333:managed-instance/*"],
+        "Condition": {"StringEquals": {"ssm:resourceTag/EKSClusterARN": "arn:aws:eks:us-west-2:111122223333:cluster-cluster"}},
+    }
+
+
 def test_machines_on_the_premises_join_through_a_role_of_this_account_and_cluster() -> None:
     records = declared(remote=True)
     role = named_of(records, "Role", "cluster-hybrid-node")
@@ -285,7 +302,7 @@ def test_machines_on_the_premises_join_through_a_role_of_this_account_and_cluste
         {"Service": "ssm.amazonaws.com"},
         {"StringEquals": {"aws:SourceAccount": "111122223333"}},
     )
-    [join] = json.loads(named_of(records, "RolePolicy", "cluster-hybrid-node").inputs["policy"])["Statement"]
+    join = hybrid_statements(records)["Join"]
     assert join["Resource"] == ["arn:aws:eks:us-west-2:111122223333:cluster-cluster"]
     assert named_of(records, "AccessEntry", "cluster-hybrid-node").inputs["type"] == "HYBRID_LINUX"
     assert not any("hybrid" in each.name for each in declared())
