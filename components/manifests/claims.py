@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from components import labels
 from components.catalog import Catalog
@@ -22,6 +22,10 @@ from components.spec.stack import StackSpec
 from components.spec.storage import LustreSpec
 
 DRIVER: Final = "fsx.csi.aws.com"
+# The driver mounts SINGLE_NODE_WRITER and MULTI_NODE_MULTI_WRITER alone, and the kubelet asks for a volume's first mode: ReadOnlyMany
+# ends in "Volume capability not supported". Who may only read is told at the volume and at each mount.
+# Source: kubernetes-sigs/aws-fsx-csi-driver 5b22712 (1.9.0) pkg/driver/controller.go `volumeCaps`, node.go; its #164.
+ACCESS_MODE: Final = "ReadWriteMany"
 PREPARE_NAMESPACE: Final = "kube-system"
 PREPARE_IMAGE: Final = "amazonlinux"
 USER: Final = 10001  # whom the project's images run as
@@ -39,11 +43,7 @@ class Share:
     system: str
     folder: str
     gib: int
-    access: Literal["ReadOnlyMany", "ReadWriteMany"]
-
-    @property
-    def read_only(self) -> bool:
-        return self.access == "ReadOnlyMany"
+    read_only: bool = False
 
 
 def shares(stack: StackSpec, cat: Catalog) -> list[Share]:
@@ -55,12 +55,12 @@ def shares(stack: StackSpec, cat: Catalog) -> list[Share]:
     found: list[Share] = []
     for name in (DATASETS_CLAIM, CHECKPOINTS_CLAIM):
         system, folder = _home(name, systems)
-        access: Literal["ReadOnlyMany", "ReadWriteMany"] = "ReadOnlyMany" if name == DATASETS_CLAIM else "ReadWriteMany"
-        found.append(Share(name=name, system=system.name, folder=folder, gib=_gib(system, stack, cat), access=access))
+        read_only = name == DATASETS_CLAIM
+        found.append(Share(name=name, system=system.name, folder=folder, gib=_gib(system, stack, cat), read_only=read_only))
     used = {each.system for each in found}
     for system in systems:
         if system.name not in used:
-            found.append(Share(name=system.name, system=system.name, folder="/", gib=_gib(system, stack, cat), access="ReadWriteMany"))
+            found.append(Share(name=system.name, system=system.name, folder="/", gib=_gib(system, stack, cat)))
     return found
 
 
@@ -87,7 +87,7 @@ def volume(share: Share, namespace: str, *, handle: Any, dns_name: Any, mount_na
             "spec": {
                 "capacity": {"storage": quantities.mebi(share.gib * 1024)},
                 "volumeMode": "Filesystem",
-                "accessModes": [share.access],
+                "accessModes": [ACCESS_MODE],
                 "persistentVolumeReclaimPolicy": "Retain",
                 "storageClassName": "",
                 "claimRef": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": namespace, "name": share.name},
@@ -110,7 +110,7 @@ def claim(share: Share, namespace: str) -> Manifest:
         "kind": "PersistentVolumeClaim",
         "metadata": {"name": share.name, "namespace": namespace, "labels": identity(f"volume-{share.name}")},
         "spec": {
-            "accessModes": [share.access],
+            "accessModes": [ACCESS_MODE],
             "storageClassName": "",
             "volumeName": f"{namespace}-{share.name}",
             "resources": {"requests": {"storage": quantities.mebi(share.gib * 1024)}},
@@ -141,7 +141,7 @@ def claims_of_class(stack: StackSpec, namespace: str, storage_class: str) -> lis
 
 def whole(system: LustreSpec, stack: StackSpec, cat: Catalog) -> Share:
     """The file system from its root, for the job that prepares its folders."""
-    return Share(name=f"whole-{system.name}", system=system.name, folder="/", gib=_gib(system, stack, cat), access="ReadWriteMany")
+    return Share(name=f"whole-{system.name}", system=system.name, folder="/", gib=_gib(system, stack, cat))
 
 
 def prepare(system: LustreSpec, found: Sequence[Share], image: Any) -> Manifest:
