@@ -31,7 +31,8 @@ class GpuPoolArgs:
     """`subnet_ids` by zone id: those of the compute network for a pool with cards, of the management network for one without.
 
     `security_group_ids` are the groups of every interface; the EFA group is added where the fabric needs it, the pool's own after it.
-    `after` is what nodes must wait for: routes and endpoints, the CNI, access entries.
+    `lustre_efa_interfaces`: EFA interfaces of each node that Lustre uses too. `after` is what nodes must wait for: routes and endpoints,
+    the CNI, access entries.
     """
 
     spec: PoolSpec
@@ -49,6 +50,7 @@ class GpuPoolArgs:
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
     spot_preprocessing: bool = True
     prefix_delegation: bool = True
+    lustre_efa_interfaces: int = 0
     after: Sequence[pulumi.Resource] = ()
 
 
@@ -100,7 +102,7 @@ class GpuPool(pulumi.ComponentResource):
             pool=pool,
             group=group,
             family=nodes.image(pool, cat),
-            setup=node_setup.of_pool(pool, cat, prefix_delegation=args.prefix_delegation),
+            setup=node_setup.of_pool(pool, cat, prefix_delegation=args.prefix_delegation, lustre_efa_interfaces=args.lustre_efa_interfaces),
             interfaces=self.fabric.interfaces(pool, machine),
             security_group_ids=[*groups, *pool.security_groups],
             placement_group=self._placement_group(group),

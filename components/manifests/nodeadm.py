@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from components.manifests import lustre_client
 from components.manifests.node_setup import ClusterDetails, NodeSetup
 
 BOUNDARY = "==TRAINSHED=="
@@ -87,6 +88,8 @@ def _message(setup: NodeSetup, cluster: ClusterDetails | None) -> str:
     parts = [(NODE_CONFIG, "---\n" + yaml.safe_dump(node_config(setup, cluster), sort_keys=True, width=120))]
     if setup.huge_pages:
         parts.append((SHELL, _HUGE_PAGES.format(pages=setup.huge_pages)))
+    if setup.lustre_efa_interfaces:
+        parts.append((SHELL, lustre_client.script(setup.lustre_efa_interfaces)))
     lines = ["MIME-Version: 1.0", f'Content-Type: multipart/mixed; boundary="{BOUNDARY}"', ""]
     for kind, text in parts:
         lines += [f"--{BOUNDARY}", f"Content-Type: {kind}", "", text.rstrip("\n"), ""]

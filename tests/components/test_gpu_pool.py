@@ -533,3 +533,11 @@ def test_the_pools_record_is_the_stack_files_words() -> None:
     pool = named([each for each in declare(PRETRAIN) if each.type == "trainshed:pool:GpuPool"], "pretrain")
     assert pool.inputs["instance_type"] == "p5.48xlarge"
     assert pool.inputs["capacity"]["ids"] == list(IDS)
+
+
+@pytest.mark.parametrize("count", [0, 8])
+def test_every_template_of_a_pool_sets_efa_up_for_lustre_where_a_file_system_has_it(count: int) -> None:
+    templates = of_type(declare(PRETRAIN, lustre_efa_interfaces=count), "aws:ec2/launchTemplate:LaunchTemplate")
+    texts = [base64.b64decode(each.inputs["userData"]).decode() for each in templates]
+    assert ["wanted=8" in each for each in texts] == [count == 8] * len(IDS)
+    assert ["lnetctl" in each for each in texts] == [count == 8] * len(IDS)
