@@ -16,7 +16,7 @@ from components import catalog, planning
 from components.catalog import Catalog
 from components.planning.shares import with_default_queues
 from components.problems import Problem, errors, in_file_order, render
-from components.spec import document
+from components.spec import document, secrets
 from components.spec.canonical import canonical
 from components.spec.defaults import Default
 from components.spec.document import Document
@@ -85,12 +85,13 @@ def from_file(stack: str, cat: Catalog | None = None) -> Settings:
 def from_engine() -> Settings:
     """Settings of the stack that the engine runs. Raises pulumi.RunError naming every error; warnings go to the engine's log."""
     import pulumi
-    from pulumi.runtime.config import CONFIG, get_config_env
+    from pulumi.runtime.config import CONFIG, get_config_env, get_config_secret_keys_env, is_config_secret
 
     name = pulumi.get_stack()
     # The language host passes the configuration in the environment; what tests and the automation API set comes on top.
     config = {key: _decoded(value) for key, value in {**get_config_env(), **CONFIG.get()}.items()}
-    settings = _checked(name, read_config(config, _source(name, config)), catalog.load())
+    secret = frozenset({*get_config_secret_keys_env(), *(key for key in config if is_config_secret(key))})
+    settings = _unsaid(_checked(name, read_config(config, _source(name, config), secret), catalog.load()), config, secret)
     wrong = errors(settings.problems)
     if wrong:
         raise pulumi.RunError("\n".join(["the stack file has errors:", *(f"  {render(each)}" for each in wrong)]))
@@ -136,6 +137,12 @@ def _acknowledged(stack: StackSpec, problems: list[Problem]) -> list[Problem]:
         hint = "mend it" if severe else "take the acknowledgement out"
         out.append(Problem(id="acknowledges-nothing", path=f"acknowledged[{index}]", said=said, hint=hint, severity="warning"))
     return out
+
+
+def _unsaid(settings: Settings, config: Mapping[str, Any], secret: frozenset[str]) -> Settings:
+    """The engine hides a secret only where it is printed whole: a problem may quote a part of it."""
+    values = {key.removeprefix(f"{PROJECT}:"): config[key] for key in secret if key in config}
+    return replace(settings, problems=tuple(secrets.unsaid(each, values) for each in settings.problems))
 
 
 def _decoded(value: str) -> Any:

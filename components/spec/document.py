@@ -33,13 +33,14 @@ _FLOAT = re.compile(r"^[-+]?([0-9][0-9_]*)(\.[0-9_]*)?([eE][-+]?[0-9]+)?$")
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """`data` is plain; `values` and `keys` give the place of a value and of its key by path."""
+    """`data` is plain; `values` and `keys` give the place of a value and of its key by path, `ends` the last line of a value."""
 
     file: str
     text: str = field(repr=False, default="")
     data: Any = None
     values: dict[Path, Where] = field(default_factory=dict[Path, Where], repr=False)
     keys: dict[Path, Where] = field(default_factory=dict[Path, Where], repr=False)
+    ends: dict[Path, int] = field(default_factory=dict[Path, int], repr=False)
     problems: tuple[Problem, ...] = ()
 
     def where(self, path: Path, *, of_key: bool = False) -> Where | None:
@@ -73,6 +74,7 @@ class _Walk:
         self.file = file
         self.values: dict[Path, Where] = {}
         self.keys: dict[Path, Where] = {}
+        self.ends: dict[Path, int] = {}
         self.problems: list[Problem] = []
 
     def place(self, node: Any) -> Where:
@@ -80,6 +82,9 @@ class _Walk:
 
     def value(self, node: Any, path: Path) -> Any:
         self.values[path] = self.place(node)
+        end = node.end_mark
+        # A block ends where the next token starts, at the head of a line that isn't its own.
+        self.ends[path] = max(end.line + (end.column > 0), node.start_mark.line + 1)
         if isinstance(node, yaml.MappingNode):
             return self.mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
@@ -139,4 +144,4 @@ def read(text: str, file: str) -> Document:
         return Document(file=file, text=text, problems=(Problem(id="yaml", path="", said=f"this is not YAML: {error}"),))
     walk = _Walk(file)
     data = walk.value(node, ()) if node is not None else None
-    return Document(file=file, text=text, data=data, values=walk.values, keys=walk.keys, problems=tuple(walk.problems))
+    return Document(file=file, text=text, data=data, values=walk.values, keys=walk.keys, ends=walk.ends, problems=tuple(walk.problems))

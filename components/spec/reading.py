@@ -6,14 +6,14 @@ Hides the `trainshed:` prefix, the defaults of the environment, and how a proble
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path as FilePath
 from typing import Any
 
 from components.naming import did_you_mean
 from components.problems import Problem, Where
-from components.spec import document
+from components.spec import document, secrets
 from components.spec.defaults import Default, fill, left_out
 from components.spec.document import Document
 from components.spec.paths import Path, parsed, written
@@ -93,8 +93,11 @@ def read_text(text: str, name: str) -> Reading:
 _SMALLEST = "the smallest has aws:region, trainshed:environment, trainshed:network with zones, and one pool in trainshed:pools"
 
 
-def read_config(config: Mapping[str, Any], source: Document | None = None) -> Reading:
-    """Read settings by their full names (`aws:region`, `trainshed:pools`); `source` gives places."""
+def read_config(config: Mapping[str, Any], source: Document | None = None, secret_keys: frozenset[str] = frozenset()) -> Reading:
+    """Read settings by their full names (`aws:region`, `trainshed:pools`).
+
+    `source` gives places; what stands under `secret_keys`, also full names, was encrypted and is never shown.
+    """
     data: dict[str, Any] = {}
     problems: list[Problem] = []
     for key, value in config.items():
@@ -112,8 +115,10 @@ def read_config(config: Mapping[str, Any], source: Document | None = None) -> Re
         form = data.get("form")
         if not (isinstance(form, dict) and form.get("kind") == "self-hosted"):
             problems.append(Problem(id="missing-key", path="aws:region", said="is missing", hint="the AWS region, such as us-west-2"))
+    hidden = frozenset("region" if key == "aws:region" else key.removeprefix(f"{PROJECT}:") for key in secret_keys)
+    problems += _in_the_clear(data, hidden)
     filled, defaults = fill(data)
-    shaped: Shaped = validate(StackSpec, filled)
+    shaped: Shaped = validate(StackSpec, filled, hidden)
     stack: StackSpec | None = shaped.value
     if stack is not None:
         given = {each.path for each in defaults}
@@ -130,6 +135,16 @@ def read_config(config: Mapping[str, Any], source: Document | None = None) -> Re
     return replace(reading, problems=tuple(reading.placed([*problems, *map(_named, shaped.problems)])))
 
 
+def _in_the_clear(data: dict[str, Any], hidden: frozenset[str]) -> Iterator[Problem]:
+    for path in secrets.plain(data, secrets.names(StackSpec)):
+        if path[0] in hidden:
+            continue
+        name = written(path)
+        said = "is a secret, but stands here as readable text"
+        hint = f"encrypt it: pulumi config set --secret --path {PROJECT}:{name} < FILE"
+        yield Problem(id="secret-in-the-clear", path=name, said=said, hint=hint, severity="warning")
+
+
 def _named(problem: Problem) -> Problem:
     """The region is read from `aws:region`, and is called so."""
     return replace(problem, path="aws:region") if problem.path == "region" else problem
@@ -140,7 +155,7 @@ def _opened(value: Any) -> Any:
     if isinstance(value, dict):
         mapping: dict[str, Any] = value
         if set(mapping) == {"secure"}:
-            return "<secret>"
+            return secrets.SEALED
         return {key: _opened(inner) for key, inner in mapping.items()}
     if isinstance(value, list):
         items: list[Any] = value

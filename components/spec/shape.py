@@ -17,6 +17,7 @@ from pydantic.fields import FieldInfo
 
 from components.naming import did_you_mean, listed, nearest
 from components.problems import Problem
+from components.spec import secrets
 from components.spec.base import PATTERN_WORDS
 from components.spec.paths import Path, parsed, written
 
@@ -51,15 +52,18 @@ class Shaped:
 
 
 def shown(value: object) -> str:
-    """A value as the user would write it, kept short; never the inside of a secret."""
+    """A value as the user would write it, kept short."""
     if isinstance(value, dict) and set(value) == {"secure"}:
         return "a secret"
     text = json.dumps(value, default=str, ensure_ascii=False)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def validate(model: type[BaseModel], data: dict[str, Any]) -> Shaped:
-    """Validate; on errors tell them all and mend a copy (coerce, take the nearest word, else drop) so that later rules can run."""
+def validate(model: type[BaseModel], data: dict[str, Any], secret_keys: frozenset[str] = frozenset()) -> Shaped:
+    """Validate; on errors tell them all and mend a copy (coerce, take the nearest word, else drop) so that later rules can run.
+
+    What lies under `secret_keys`, and in fields that hold secrets, is told without its value.
+    """
     problems: list[Problem] = []
     incomplete: set[str] = set()
     told_paths: list[Path] = []
@@ -68,7 +72,7 @@ def validate(model: type[BaseModel], data: dict[str, Any]) -> Shaped:
         try:
             value = model.model_validate(current)
         except ValidationError as error:
-            found = list(_translate(model, current, error))
+            found = list(_translate(model, current, error, secret_keys))
             inside = [path for each, path, _ in found if each.id != "empty"]
             found = [item for item in found if item[0].id != "empty" or not any(_touch(item[1], path) for path in inside)]
             # What a later round finds at, in or around something already told is only its echo.
@@ -84,6 +88,7 @@ def validate(model: type[BaseModel], data: dict[str, Any]) -> Shaped:
 
 
 _DROP = object()
+_SECRET = {"secure": ""}
 
 
 def _touch(one: Path, other: Path) -> bool:
@@ -95,7 +100,9 @@ def _depth_first(path: Path) -> tuple[Any, ...]:
     return tuple((1, part, "") if isinstance(part, int) else (0, 0, part) for part in path)
 
 
-def _translate(model: type[BaseModel], data: dict[str, Any], error: ValidationError) -> Iterator[tuple[Problem, Path, object]]:
+def _translate(
+    model: type[BaseModel], data: dict[str, Any], error: ValidationError, secret_keys: frozenset[str]
+) -> Iterator[tuple[Problem, Path, object]]:
     seen: set[tuple[str, Path]] = set()
     for each in error.errors(include_url=False, include_input=True):
         kind, location = each["type"], tuple(each["loc"])
@@ -103,7 +110,10 @@ def _translate(model: type[BaseModel], data: dict[str, Any], error: ValidationEr
         if (kind, path) in seen:
             continue
         seen.add((kind, path))
-        yield _problem(model, data, kind, path, each.get("input"), dict(each.get("ctx") or {}), each["msg"])
+        value = each.get("input")
+        concealed = path[:1] and path[0] in secret_keys
+        value = _SECRET if concealed else _showable(model, data, path, value)
+        yield _problem(model, data, kind, path, value, dict(each.get("ctx") or {}), each["msg"])
 
 
 def _path(data: object, location: tuple[Any, ...], *, missing: bool) -> Path:
@@ -124,8 +134,6 @@ def _problem(
     model: type[BaseModel], data: dict[str, Any], kind: str, path: Path, value: Any, context: dict[str, Any], message: str
 ) -> tuple[Problem, Path, object]:
     text = written(path)
-    if _is_secret(model, data, path):
-        value = {"secure": ""}
     if kind == "extra_forbidden":
         holder = _models_at(model, data, path[:-1])
         names = [info.alias or name for each in holder for name, info in each.model_fields.items()]
@@ -140,8 +148,11 @@ def _problem(
         tag = str(context.get("tag", ""))
         tags = _tags(context)
         hint = did_you_mean(tag, tags)
+        if value == _SECRET:
+            hint = f"use one of: {', '.join(tags)}"
+        said = f"{shown(value if value == _SECRET else tag)} is not a kind"
         inner = (*path, "kind")
-        return Problem(id="unknown-word", path=written(inner), said=f'"{tag}" is not a kind', hint=hint), inner, nearest(tag, tags) or _DROP
+        return Problem(id="unknown-word", path=written(inner), said=said, hint=hint), inner, nearest(tag, tags) or _DROP
     if kind in ("literal_error", "enum"):
         words = _literals(context)
         hint = did_you_mean(value, words) if isinstance(value, str) else f"use one of: {', '.join(words)}"
@@ -169,6 +180,8 @@ def _wrong_value(kind: str, path: Path, text: str, value: Any, context: dict[str
         said = f"{shown(value)} is {_kind_of(value)}" if kind != "cidr" else f"{shown(value)} is malformed"
         if kind == "timezone":
             said = "has no time zone"
+        if kind == "cidr" and value == _SECRET:
+            message = "an IPv4 range such as 10.0.0.0/16 is wanted"
         repair = nearest_flag(value) if kind == "flag" else _DROP
         return Problem(id=ids[kind], path=text, said=said, hint=message), path, repair
     said = f"{shown(value)}: {message}" if kind != "value_error" else message.removeprefix("Value error, ")
@@ -186,7 +199,7 @@ def _kind_of(value: object) -> str:
         return "a boolean"
     if isinstance(value, int | float):
         return "a number"
-    if value == {"secure": ""}:
+    if value == _SECRET:
         return "of another type"
     if isinstance(value, str):
         return "text"
@@ -266,6 +279,17 @@ def _step(here: Any, part: str | int) -> Any:
         return here[part]
     except (KeyError, IndexError, TypeError):
         return None
+
+
+def _showable(model: type[BaseModel], data: Any, path: Path, value: Any) -> Any:
+    """The value as a message may show it."""
+    if _is_secret(model, data, path):
+        return _SECRET
+    here = _models_at(model, data, path) if path else [model]
+    if isinstance(value, str) and any(secrets.names(each) for each in here):
+        # In place of a mapping that holds a secret stands perhaps that secret; one of the kinds is none.
+        return value if nearest(value, [str(kind) for each in here for kind in _kinds(each)]) else _SECRET
+    return secrets.masked(value, secrets.names(model))
 
 
 def _is_secret(model: type[BaseModel], data: Any, path: Path) -> bool:
