@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, StringConstraints
+from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from components.spec.base import Cidr, Count, Days, Flag, Spec, Text
+from components.spec.base import Cidr, Count, Days, Flag, Spec, StrictText, Text, matching
 
 
 def _version(value: object) -> object:
@@ -17,7 +17,9 @@ def _version(value: object) -> object:
     return value
 
 
-KubernetesVersion = Annotated[str, BeforeValidator(_version), StringConstraints(strict=True, pattern=r"^1\.[0-9]{2}$")]
+KubernetesVersion = Annotated[
+    StrictText, BeforeValidator(_version), matching(r"1\.[0-9]{2}", 'a minor version of Kubernetes such as "1.35" is wanted')
+]
 ControlPlaneTier = Literal["standard", "tier-xl", "tier-2xl", "tier-4xl", "tier-8xl"]
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Discriminator, Field, StringConstraints, Tag
+from pydantic import AfterValidator, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
 
-from components.spec.base import Count, CountOrZero, Flag, Name, ReservationId, Spec, Text, ZoneId
+from components.spec.base import Count, CountOrZero, Flag, Name, ReservationId, Spec, StrictText, Text, ZoneId, matching
 
 Purpose = Literal["training", "finetuning", "preprocessing", "evaluation", "system"]
 TaintEffect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute", "NO_SCHEDULE", "PREFER_NO_SCHEDULE", "NO_EXECUTE"]
@@ -21,6 +21,15 @@ def _aware(value: datetime) -> datetime:
 
 
 Moment = Annotated[datetime, AfterValidator(_aware)]
+
+ResourceGroupArn = Annotated[
+    StrictText,
+    matching(
+        r"arn:aws[a-z-]*:resource-groups:[a-z0-9-]+:[0-9]{12}:group/[A-Za-z0-9_.-]{1,300}(/[a-z0-9]+)?",
+        "the ARN of a resource group is wanted, such as arn:aws:resource-groups:us-west-2:111122223333:group/reserved",
+        sealed=True,
+    ),
+]
 
 
 class NodeRange(Spec):
@@ -51,7 +60,7 @@ class Reservation(Spec):
 
     kind: Literal["reservation"]
     ids: tuple[ReservationId, ...] = Field(default=(), description="capacity reservation ids")
-    resource_group_arn: Annotated[str, StringConstraints(strict=True, pattern=r"^arn:aws[a-z-]*:resource-groups:")] | None = Field(
+    resource_group_arn: ResourceGroupArn | None = Field(
         default=None, description="ARN of a resource group of reservations, in place of ids"
     )
     sizes: dict[ReservationId, Count] = Field(default_factory=dict, description="instances in each reservation; split evenly when left out")

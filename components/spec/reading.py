@@ -14,6 +14,7 @@ from typing import Any
 from components.naming import did_you_mean
 from components.problems import Problem, Where
 from components.spec import document, secrets
+from components.spec.base import SEALED
 from components.spec.defaults import Default, fill, left_out
 from components.spec.document import Document
 from components.spec.paths import Path, parsed, written
@@ -155,7 +156,7 @@ def _opened(value: Any) -> Any:
     if isinstance(value, dict):
         mapping: dict[str, Any] = value
         if set(mapping) == {"secure"}:
-            return secrets.SEALED
+            return SEALED
         return {key: _opened(inner) for key, inner in mapping.items()}
     if isinstance(value, list):
         items: list[Any] = value

@@ -16,11 +16,10 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel, SecretStr
 
 from components.problems import Problem
+from components.spec.base import SEALED
 from components.spec.document import Document
 from components.spec.paths import Path
 
-SEALED = "<secret>"
-"""Stands for an encrypted value where no key is at hand."""
 _TELLING = 4
 
 

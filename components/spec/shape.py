@@ -18,7 +18,7 @@ from pydantic.fields import FieldInfo
 from components.naming import did_you_mean, listed, nearest
 from components.problems import Problem
 from components.spec import secrets
-from components.spec.base import PATTERN_WORDS
+from components.spec.base import SEALED
 from components.spec.paths import Path, parsed, written
 
 _WANTED = {
@@ -141,6 +141,9 @@ def _problem(
         return Problem(id="unknown-key", path=text, said=f'"{path[-1]}" is not a key here', hint=hint), path, _DROP
     if kind == "missing":
         return Problem(id="missing-key", path=text, said="is missing", hint=_describe(model, data, path)), path[:-1], _DROP
+    if value == SEALED:
+        hint = "write it as plain text: what is declared follows from it"
+        return Problem(id="encrypted", path=text, said="is encrypted", hint=hint), path, _DROP
     if kind == "union_tag_not_found":
         tags = [str(kind) for each in _models_at(model, data, path) for kind in _kinds(each)]
         return Problem(id="missing-key", path=f"{text}.kind", said="is missing", hint=f"use one of: {', '.join(tags)}"), path, _DROP
@@ -167,9 +170,11 @@ def _wrong_value(kind: str, path: Path, text: str, value: Any, context: dict[str
         word = {"greater_than": "more than", "greater_than_equal": "at least", "less_than": "less than", "less_than_equal": "at most"}[kind]
         repair: object = bound if kind.endswith("equal") else _DROP
         return Problem(id="out-of-range", path=text, said=f"{shown(value)} is out of range", hint=f"{word} {bound} is wanted"), path, repair
-    if kind == "string_pattern_mismatch":
-        words = PATTERN_WORDS.get(str(context.get("pattern")), f"text like {context.get('pattern')} is wanted")
-        return Problem(id="malformed", path=text, said=f"{shown(value)} is malformed", hint=words), path, _DROP
+    if kind == "malformed":
+        return Problem(id="malformed", path=text, said=f"{shown(value)} is malformed", hint=message), path, _DROP
+    if kind == "string_too_long":
+        hint = f"at most {context.get('max_length')} characters are wanted"
+        return Problem(id="too-long", path=text, said=f"{shown(value)} is too long", hint=hint), path, _DROP
     if kind in ("too_short", "string_too_short"):
         return Problem(id="empty", path=text, said="is empty", hint=f"at least {context.get('min_length', 1)} is wanted"), path, _DROP
     if kind in _WANTED:
@@ -286,7 +291,7 @@ def _showable(model: type[BaseModel], data: Any, path: Path, value: Any) -> Any:
     if _is_secret(model, data, path):
         return _SECRET
     here = _models_at(model, data, path) if path else [model]
-    if isinstance(value, str) and any(secrets.names(each) for each in here):
+    if isinstance(value, str) and value != SEALED and any(secrets.names(each) for each in here):
         # In place of a mapping that holds a secret stands perhaps that secret; one of the kinds is none.
         return value if nearest(value, [str(kind) for each in here for kind in _kinds(each)]) else _SECRET
     return secrets.masked(value, secrets.names(model))

@@ -6,15 +6,32 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from components.spec.base import AbsolutePath, Count, CountOrZero, Days, Flag, Name, Region, Spec, Text, ZoneId
+from components.spec.base import AbsolutePath, Count, CountOrZero, Days, Flag, Name, Region, Spec, StrictText, Text, ZoneId, matching
 
 LinkEvent = Literal["new", "changed", "deleted"]
-Organisation = Annotated[str, StringConstraints(strict=True, pattern=r"^o-[a-z0-9]{10,32}$")]
-RepositoryName = Annotated[str, StringConstraints(strict=True, pattern=r"^[a-z0-9]+([._/-][a-z0-9]+)*$", max_length=200)]
-SecretArn = Annotated[str, StringConstraints(strict=True, pattern=r"^arn:aws[a-z-]*:secretsmanager:\S+:secret:ecr-pullthroughcache/\S+$")]
+Organisation = Annotated[StrictText, matching(r"o-[a-z0-9]{10,32}", "an organisation's id such as o-a1b2c3d4e5 is wanted", sealed=True)]
+RepositoryName = Annotated[
+    str,
+    StringConstraints(strict=True, max_length=200),
+    matching(
+        r"[a-z0-9]+([._/-][a-z0-9]+)*",
+        "a repository's name is wanted: lower-case words, joined by dots, dashes, underscores or slashes",
+    ),
+]
+SecretArn = Annotated[
+    StrictText,
+    matching(
+        r"arn:aws[a-z-]*:secretsmanager:\S+:secret:ecr-pullthroughcache/\S+",
+        "the ARN of a secret is wanted whose name begins with ecr-pullthroughcache/, as ECR asks for",
+        sealed=True,
+    ),
+]
 # A weekday as a word: YAML reads 7:04:00 as a number to the base of sixty.
-WeeklyTime = Annotated[str, StringConstraints(strict=True, pattern=r"^(mon|tue|wed|thu|fri|sat|sun) ([01][0-9]|2[0-3]):[0-5][0-9]$")]
-DailyTime = Annotated[str, StringConstraints(strict=True, pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
+WeeklyTime = Annotated[
+    StrictText,
+    matching(r"(mon|tue|wed|thu|fri|sat|sun) ([01][0-9]|2[0-3]):[0-5][0-9]", 'a weekday and a time in UTC such as "sun 04:00" are wanted'),
+]
+DailyTime = Annotated[StrictText, matching(r"([01][0-9]|2[0-3]):[0-5][0-9]", 'a time in UTC such as "04:00" is wanted, in quotes')]
 
 
 class DatasetsSpec(Spec):

@@ -10,19 +10,24 @@ from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from components.naming import did_you_mean
 from components.problems import Problem, Where
 from components.spec import document
-from components.spec.base import AbsolutePath, Count, CountOrZero, Flag, Fraction, Name, Spec, Text
+from components.spec.base import AbsolutePath, Count, CountOrZero, Flag, Fraction, Name, Spec, StrictText, Text, matching
 from components.spec.document import Document
 from components.spec.paths import parsed
 from components.spec.shape import Shaped, validate
 from components.spec.sizing import GoalSpec, HardwareSpec, ModelSpec, ParallelismSpec, TrainingSpec
 
-EnvironmentName = Annotated[str, StringConstraints(strict=True, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-MetricName = Annotated[str, StringConstraints(strict=True, pattern=r"^[a-z][a-z0-9_]*$")]
+EnvironmentName = Annotated[
+    StrictText,
+    matching(r"[A-Za-z_][A-Za-z0-9_]*", "the name of an environment variable is wanted: letters, digits and underscores, no digit first"),
+]
+MetricName = Annotated[
+    StrictText, matching(r"[a-z][a-z0-9_]*", "the name of a metric is wanted: lower-case letters, digits and underscores; a letter first")
+]
 Priority = Literal["low", "normal", "high"]
 
 _DIGEST = re.compile(r"@sha256:[0-9a-f]{64}$")
