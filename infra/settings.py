@@ -21,6 +21,7 @@ from components.spec.canonical import canonical
 from components.spec.defaults import Default
 from components.spec.document import Document
 from components.spec.reading import PROJECT, Reading, read_config, read_stack
+from components.spec.scalars import json_number
 from components.spec.stack import StackSpec
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -149,7 +150,7 @@ def _decoded(value: str) -> Any:
     """Objects arrive as JSON; everything else is the text that was written."""
     if value[:1] in ("{", "["):
         try:
-            return json.loads(value)
+            return json.loads(value, parse_float=json_number)
         except ValueError:
             return value
     return value

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from components.spec.base import Cidr, Count, Days, Flag, Spec, StrictText, Text, matching
@@ -14,6 +15,16 @@ def _version(value: object) -> object:
     if isinstance(value, float | int) and not isinstance(value, bool):
         # 1.30 and 1.3 are one number to YAML: the digit that was lost can't be guessed.
         raise PydanticCustomError("unquoted_version", "YAML reads an unquoted 1.30 as the number 1.3; write the version in quotes")
+    return value
+
+
+def _timeless(value: Any) -> Any:
+    if isinstance(value, date):
+        # What the engine makes of an unquoted time isn't what was written.
+        raise PydanticCustomError("unquoted_time", "an unquoted date or time inside is spelt otherwise when it arrives: put it in quotes")
+    inner: list[Any] = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+    for each in inner:
+        _timeless(each)
     return value
 
 
@@ -44,7 +55,9 @@ class AddonSpec(Spec):
     """Another version or settings for an EKS add-on than the catalog's."""
 
     version: Text | None = Field(default=None, description="add-on version; the catalog's pin when left out")
-    configuration: dict[str, Any] = Field(default_factory=dict, description="configuration values, by the add-on's own schema")
+    configuration: Annotated[dict[str, Any], AfterValidator(_timeless)] = Field(
+        default_factory=dict, description="configuration values, by the add-on's own schema"
+    )
 
 
 class ClusterSpec(Spec):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+import re
+from datetime import date, datetime
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Discriminator, Field, Tag
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
 
 from components.spec.base import Count, CountOrZero, Flag, Name, ReservationId, Spec, StrictText, Text, ZoneId, matching
+from components.spec.scalars import moment
 
 Purpose = Literal["training", "finetuning", "preprocessing", "evaluation", "system"]
 TaintEffect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute", "NO_SCHEDULE", "PREFER_NO_SCHEDULE", "NO_EXECUTE"]
@@ -20,7 +22,19 @@ def _aware(value: datetime) -> datetime:
     return value
 
 
-Moment = Annotated[datetime, AfterValidator(_aware)]
+def _written(value: object) -> object:
+    if isinstance(value, str) and re.match(r"\d{4}-\d\d?-\d", value):
+        # The engine hands an unquoted time to the program in Go's spelling.
+        return moment(value) or value
+    if isinstance(value, datetime):
+        return value
+    if isinstance(value, date):
+        raise PydanticCustomError("timezone", "a time with its zone is wanted, such as 2026-12-10T11:30:00Z")
+    # Pydantic would take a number, in quotes too, as seconds since 1970.
+    raise PydanticCustomError("no_moment", "a time is wanted, such as 2026-12-10T11:30:00Z")
+
+
+Moment = Annotated[datetime, BeforeValidator(_written), AfterValidator(_aware)]
 
 ResourceGroupArn = Annotated[
     StrictText,

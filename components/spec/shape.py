@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, SecretStr, ValidationError
@@ -20,6 +22,7 @@ from components.problems import Problem
 from components.spec import secrets
 from components.spec.base import SEALED
 from components.spec.paths import Path, parsed, written
+from components.spec.scalars import scalar
 
 _WANTED = {
     "int_type": "a whole number is wanted",
@@ -35,6 +38,7 @@ _WANTED = {
     "dict_type": "a mapping of keys to values is wanted",
     "model_type": "a mapping of keys to values is wanted",
     "model_attributes_type": "a mapping of keys to values is wanted",
+    "no_moment": "a time is wanted, such as 2026-12-10T11:30:00Z",
     "datetime_type": "a time is wanted, such as 2026-12-10T11:30:00Z",
     "datetime_parsing": "a time is wanted, such as 2026-12-10T11:30:00Z",
     "datetime_from_date_parsing": "a time is wanted, such as 2026-12-10T11:30:00Z",
@@ -55,6 +59,8 @@ def shown(value: object) -> str:
     """A value as the user would write it, kept short."""
     if isinstance(value, dict) and set(value) == {"secure"}:
         return "a secret"
+    if isinstance(value, date):
+        return value.isoformat().replace("+00:00", "Z")
     text = json.dumps(value, default=str, ensure_ascii=False)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
@@ -189,6 +195,8 @@ def _wrong_value(kind: str, path: Path, text: str, value: Any, context: dict[str
             message = "an IPv4 range such as 10.0.0.0/16 is wanted"
         repair = nearest_flag(value) if kind == "flag" else _DROP
         return Problem(id=ids[kind], path=text, said=said, hint=message), path, repair
+    if kind == "unquoted_time":
+        return Problem(id="wrong-type", path=text, said="holds a time", hint=message), path, _DROP
     said = f"{shown(value)}: {message}" if kind != "value_error" else message.removeprefix("Value error, ")
     return Problem(id="malformed", path=text, said=said), path, _DROP
 
@@ -204,6 +212,8 @@ def _kind_of(value: object) -> str:
         return "a boolean"
     if isinstance(value, int | float):
         return "a number"
+    if isinstance(value, date):
+        return "a time"
     if value == _SECRET:
         return "of another type"
     if isinstance(value, str):
@@ -215,20 +225,19 @@ def _quoting(kind: str, value: object) -> str:
     if kind in ("int_type", "float_type") and isinstance(value, str):
         wanted = _WANTED[kind]
         return f"{wanted}: write it without quotes" if _coerced(kind, value) is not _DROP else wanted
-    if kind == "string_type" and isinstance(value, int | float) and not isinstance(value, bool):
+    if kind == "string_type" and isinstance(value, int | float | date) and not isinstance(value, bool):
         return "text is wanted: put it in quotes"
     return ""
 
 
 def _coerced(kind: str, value: object) -> object:
-    try:
-        if kind.startswith("int") and isinstance(value, str | float):
-            return int(float(value))
-        if kind.startswith("float") and isinstance(value, str):
-            return float(value)
-    except ValueError:
-        return _DROP
-    if kind == "string_type" and isinstance(value, int | float):
+    # What the quotes were put around by mistake is what it would be without them.
+    meant = scalar(value) if isinstance(value, str) else value
+    if kind.startswith("int") and isinstance(meant, int | float) and not isinstance(meant, bool):
+        return int(meant) if math.isfinite(meant) else _DROP
+    if kind.startswith("float") and isinstance(meant, int | float) and not isinstance(meant, bool):
+        return float(meant)
+    if kind == "string_type" and isinstance(value, int | float | date):
         return str(value)
     return _DROP
 
