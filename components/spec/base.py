@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 from pydantic_core import PydanticCustomError
@@ -21,6 +22,9 @@ class Spec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False, hide_input_in_errors=True, defer_build=True)
 
+    computed: ClassVar[Mapping[str, str]] = {}
+    """Keys that one might look for, and what stands in their place."""
+
 
 def _flag(value: object) -> object:
     # `pulumi config set` writes the words "true" and "false"; every other spelling is a guess about what was meant.
@@ -31,6 +35,13 @@ def _flag(value: object) -> object:
     if value == "false":
         return False
     raise PydanticCustomError("flag", "a boolean is wanted: true or false")
+
+
+def in_quotes(value: object) -> object:
+    """A version as text: 1.30 and 1.3 are one number to YAML, and the digit that was lost can't be guessed."""
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        raise PydanticCustomError("unquoted_version", "YAML reads an unquoted 1.30 as the number 1.3; write the version in quotes")
+    return value
 
 
 def _cidr(value: str) -> str:

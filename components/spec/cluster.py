@@ -8,14 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from components.spec.base import Cidr, Count, Days, Flag, Spec, StrictText, Text, matching
-
-
-def _version(value: object) -> object:
-    if isinstance(value, float | int) and not isinstance(value, bool):
-        # 1.30 and 1.3 are one number to YAML: the digit that was lost can't be guessed.
-        raise PydanticCustomError("unquoted_version", "YAML reads an unquoted 1.30 as the number 1.3; write the version in quotes")
-    return value
+from components.spec.base import Cidr, Count, Days, Flag, Spec, StrictText, Text, in_quotes, matching
 
 
 def _timeless(value: Any) -> Any:
@@ -29,7 +22,7 @@ def _timeless(value: Any) -> Any:
 
 
 KubernetesVersion = Annotated[
-    StrictText, BeforeValidator(_version), matching(r"1\.[0-9]{2}", 'a minor version of Kubernetes such as "1.35" is wanted')
+    StrictText, BeforeValidator(in_quotes), matching(r"1\.[0-9]{2}", 'a minor version of Kubernetes such as "1.35" is wanted')
 ]
 ControlPlaneTier = Literal["standard", "tier-xl", "tier-2xl", "tier-4xl", "tier-8xl"]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path as FilePath
 from typing import Any
 
-from components.naming import did_you_mean
+from components.naming import did_you_mean, listed, nearest
 from components.problems import Problem, Where
 from components.spec import document, secrets
 from components.spec.base import SEALED
@@ -23,7 +23,19 @@ from components.spec.stack import StackSpec
 
 PROJECT = "trainshed"
 _TOP_KEYS = ("config", "environment", "secretsprovider", "encryptedkey", "encryptionsalt")
-_OTHER_NAMESPACES = re.compile(r"^(aws|kubernetes|pulumi|random|aws-native):")
+_OTHER_NAMESPACES = re.compile(r"^(kubernetes|pulumi|random|aws-native):")
+# What the AWS provider reads, in release 7.
+_AWS_KEYS = frozenset(
+    f"aws:{name}"
+    for name in (
+        *("accessKey", "allowedAccountIds", "assumeRoleWithWebIdentity", "assumeRoles", "customCaBundle", "defaultTags"),
+        *("ec2MetadataServiceEndpoint", "ec2MetadataServiceEndpointMode", "endpoints", "forbiddenAccountIds", "httpProxy", "httpsProxy"),
+        *("ignoreTags", "insecure", "maxRetries", "noProxy", "profile", "region", "retryMode", "s3UsEast1RegionalEndpoint"),
+        *("s3UsePathStyle", "secretKey", "sharedConfigFiles", "sharedCredentialsFiles", "skipCredentialsValidation"),
+        *("skipMetadataApiCheck", "skipRegionValidation", "skipRequestingAccountId", "stsRegion", "tagPolicyCompliance", "token"),
+        *("tokenBucketRateLimiterCapacity", "useDualstackEndpoint", "useFipsEndpoint", "userAgents"),
+    )
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +66,7 @@ def read_stack(path: FilePath, shown_as: str | None = None) -> Reading:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         others = sorted(each.name for each in path.parent.glob("Pulumi.*.yaml")) if path.parent.is_dir() else []
-        hint = did_you_mean(path.name, others) if others else f"write one in {path.parent}/"
+        hint = _stack_meant(path.name, others) if others else f"write one in {path.parent}/"
         return Reading(stack=None, problems=(Problem(id="stack-file-missing", path="", said=f"there is no stack file {name}", hint=hint),))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is not UTF-8 text"
@@ -62,6 +74,13 @@ def read_stack(path: FilePath, shown_as: str | None = None) -> Reading:
             stack=None, problems=(Problem(id="stack-file-unreadable", path="", said=f"the stack file {name} can't be read: {reason}"),)
         )
     return read_text(text, name)
+
+
+def _stack_meant(name: str, others: list[str]) -> str:
+    # Every name begins and ends alike: only what lies between tells which is meant.
+    stacks = [each.removeprefix("Pulumi.").removesuffix(".yaml") for each in others]
+    near = nearest(name.removeprefix("Pulumi.").removesuffix(".yaml"), stacks)
+    return f'did you mean "Pulumi.{near}.yaml"?' if near else f"the stacks there are {listed(stacks)}"
 
 
 def read_text(text: str, name: str) -> Reading:
@@ -99,19 +118,7 @@ def read_config(config: Mapping[str, Any], source: Document | None = None, secre
 
     `source` gives places; what stands under `secret_keys`, also full names, was encrypted and is never shown.
     """
-    data: dict[str, Any] = {}
-    problems: list[Problem] = []
-    for key, value in config.items():
-        name = key.removeprefix(f"{PROJECT}:")
-        if key == "aws:region":
-            data["region"] = value
-        elif ":" in name and not _OTHER_NAMESPACES.match(name):
-            known = [f"{PROJECT}:{field}" for field in StackSpec.model_fields if field != "region"] + ["aws:region"]
-            problems.append(Problem(id="unknown-key", path=key, said=f'"{key}" is not a key here', hint=did_you_mean(key, known)))
-        elif name == "region":
-            problems.append(Problem(id="unknown-key", path="region", said='"region" is not a key here', hint='did you mean "aws:region"?'))
-        elif ":" not in name:
-            data[name] = _opened(value)
+    data, problems = _sorted_out(config, source or Document(file=""))
     if "region" not in data:
         form = data.get("form")
         if not (isinstance(form, dict) and form.get("kind") == "self-hosted"):
@@ -134,6 +141,38 @@ def read_config(config: Mapping[str, Any], source: Document | None = None, secre
         data=data,
     )
     return replace(reading, problems=tuple(reading.placed([*problems, *map(_named, shaped.problems)])))
+
+
+def _sorted_out(config: Mapping[str, Any], source: Document) -> tuple[dict[str, Any], list[Problem]]:
+    """The settings without their prefix, and problems of their names."""
+    data: dict[str, Any] = {}
+    problems: list[Problem] = []
+    given: dict[str, str] = {}
+    for key, value in config.items():
+        name = key.removeprefix(f"{PROJECT}:")
+        if key == "aws:region":
+            data["region"] = value
+        elif key.startswith("aws:"):
+            if key not in _AWS_KEYS:
+                problems.append(Problem(id="unknown-key", path=key, said=f'"{key}" is not a key here', hint=did_you_mean(key, _AWS_KEYS)))
+        elif not name:
+            place = source.keys.get(("config", key))
+            hint = f"write the name of a setting, such as {PROJECT}:pools"
+            problems.append(Problem(id="unknown-key", path=key, said=f'"{key}" is not a key here', hint=hint, where=place))
+        elif ":" in name and not _OTHER_NAMESPACES.match(name):
+            known = [f"{PROJECT}:{field}" for field in StackSpec.model_fields if field != "region"] + ["aws:region"]
+            problems.append(Problem(id="unknown-key", path=key, said=f'"{key}" is not a key here', hint=did_you_mean(key, known)))
+        elif name == "region":
+            problems.append(Problem(id="unknown-key", path="region", said='"region" is not a key here', hint='did you mean "aws:region"?'))
+        elif name in given:
+            first = source.keys.get(("config", given[name]))
+            hint = f"the first is at line {first.line}: keep one" if first else "keep one"
+            said = f'the setting "{name}" is given twice, as "{given[name]}" and as "{key}"'
+            problems.append(Problem(id="key-twice", path=name, said=said, hint=hint, where=source.keys.get(("config", key))))
+        elif ":" not in name:
+            given[name] = key
+            data[name] = _opened(value)
+    return data, problems
 
 
 def _in_the_clear(data: dict[str, Any], hidden: frozenset[str]) -> Iterator[Problem]:

@@ -20,7 +20,7 @@ from pydantic.fields import FieldInfo
 from components.naming import did_you_mean, listed, nearest
 from components.problems import Problem
 from components.spec import secrets
-from components.spec.base import SEALED
+from components.spec.base import SEALED, Spec
 from components.spec.paths import Path, parsed, written
 from components.spec.scalars import scalar
 
@@ -120,6 +120,12 @@ def _translate(
         concealed = path[:1] and path[0] in secret_keys
         value = _SECRET if concealed else _showable(model, data, path, value)
         yield _problem(model, data, kind, path, value, dict(each.get("ctx") or {}), each["msg"])
+        if kind == "union_tag_not_found" and isinstance(each.get("input"), dict):
+            # Without its kind pydantic looks no further, though the kind may just be misspelt.
+            known = {info.alias or name for holder in _models_at(model, data, path) for name, info in holder.model_fields.items()}
+            for key in each["input"]:
+                if key not in known:
+                    yield _problem(model, data, "extra_forbidden", (*path, key), None, {}, "")
 
 
 def _path(data: object, location: tuple[Any, ...], *, missing: bool) -> Path:
@@ -143,7 +149,8 @@ def _problem(
     if kind == "extra_forbidden":
         holder = _models_at(model, data, path[:-1])
         names = [info.alias or name for each in holder for name, info in each.model_fields.items()]
-        hint = did_you_mean(str(path[-1]), names)
+        answers = [each.computed[str(path[-1])] for each in holder if issubclass(each, Spec) and path[-1] in each.computed]
+        hint = answers[0] if answers else did_you_mean(str(path[-1]), names)
         return Problem(id="unknown-key", path=text, said=f'"{path[-1]}" is not a key here', hint=hint), path, _DROP
     if kind == "missing":
         return Problem(id="missing-key", path=text, said="is missing", hint=_describe(model, data, path)), path[:-1], _DROP
@@ -274,18 +281,40 @@ def _mend(data: Any, path: Path, repair: object) -> bool:
 
 def _models_at(model: type[BaseModel], data: Any, path: Path) -> list[type[BaseModel]]:
     """The models that could stand at a path; of a union, the one whose `kind` the data names."""
-    models: list[type[BaseModel]] = [model]
+    found: list[Any] = [model]
     here: Any = data
     for part in path:
         here = _step(here, part)
-        if isinstance(part, int):
-            continue
-        fields = [info for each in models for name, info in each.model_fields.items() if part in (name, info.alias)]
-        models = [inner for info in fields for inner in _models_in(info.annotation)]
+        found = [each for annotation in found for inner in _inside(annotation, part) for each in _flat(inner)]
         kind = here.get("kind") if isinstance(here, dict) else None
         if kind is not None:
-            models = [each for each in models if kind in _kinds(each)] or models
-    return models
+            found = [each for each in found if kind in _kinds(each)] or found
+    return [each for each in found if _is_model(each)]
+
+
+def _inside(annotation: Any, part: str | int) -> Iterator[Any]:
+    """What may stand at one step into a value of a type."""
+    if _is_model(annotation):
+        yield from (info.annotation for name, info in annotation.model_fields.items() if part in (name, info.alias))
+    elif get_origin(annotation) is dict:
+        yield get_args(annotation)[1]
+    elif get_origin(annotation) in (tuple, list) and isinstance(part, int):
+        yield get_args(annotation)[0]
+
+
+def _flat(annotation: Any) -> Iterator[Any]:
+    """The types that a union allows."""
+    if get_origin(annotation) is Annotated:
+        yield from _flat(get_args(annotation)[0])
+    elif get_origin(annotation) in (Union, types.UnionType):
+        for each in get_args(annotation):
+            yield from _flat(each)
+    else:
+        yield annotation
+
+
+def _is_model(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
 def _step(here: Any, part: str | int) -> Any:
@@ -312,18 +341,9 @@ def _is_secret(model: type[BaseModel], data: Any, path: Path) -> bool:
     return any(info.annotation is SecretStr for info in fields)
 
 
-def _kinds(model: type[BaseModel]) -> tuple[Any, ...]:
-    info = model.model_fields.get("kind")
+def _kinds(model: Any) -> tuple[Any, ...]:
+    info = model.model_fields.get("kind") if _is_model(model) else None
     return get_args(info.annotation) if info else ()
-
-
-def _models_in(annotation: Any) -> list[type[BaseModel]]:
-    origin = get_origin(annotation)
-    if origin is Annotated:
-        return _models_in(get_args(annotation)[0])
-    if origin in (Union, types.UnionType, tuple, list, dict):
-        return [inner for each in get_args(annotation) for inner in _models_in(each)]
-    return [annotation] if isinstance(annotation, type) and issubclass(annotation, BaseModel) else []
 
 
 def _describe(model: type[BaseModel], data: Any, path: Path) -> str:

@@ -4,9 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import BeforeValidator, Field, StringConstraints
 
-from components.spec.base import AbsolutePath, Count, CountOrZero, Days, Flag, Name, Region, Spec, StrictText, Text, ZoneId, matching
+from components.spec.base import (
+    AbsolutePath,
+    Count,
+    CountOrZero,
+    Days,
+    Flag,
+    Name,
+    Region,
+    Spec,
+    StrictText,
+    Text,
+    ZoneId,
+    in_quotes,
+    matching,
+)
 
 LinkEvent = Literal["new", "changed", "deleted"]
 Organisation = Annotated[StrictText, matching(r"o-[a-z0-9]{10,32}", "an organisation's id such as o-a1b2c3d4e5 is wanted", sealed=True)]
@@ -106,7 +120,7 @@ class LustreSpec(Spec):
     drive_cache: Flag = Field(default=False, description="whether HDD has an SSD read cache")
     efa: Flag = Field(default=False, description="whether clients reach it over EFA")
     compression: Literal["LZ4", "NONE"] = Field(default="LZ4", description="data compression")
-    version: Literal["2.10", "2.12", "2.15"] = Field(default="2.15", description="Lustre version")
+    version: Annotated[Literal["2.10", "2.12", "2.15"], BeforeValidator(in_quotes)] = Field(default="2.15", description="Lustre version")
     metadata_iops: Count | None = Field(default=None, description="metadata IOPS; set automatically when left out")
     backup_days: CountOrZero = Field(default=0, description="days that automatic backups are kept")
     backup_at: DailyTime = Field(default="04:00", description="UTC time of the daily backup")
