@@ -72,13 +72,22 @@ def matching(pattern: str, words: str, *, sealed: bool = False) -> AfterValidato
 
 
 Flag = Annotated[bool, BeforeValidator(_flag)]
-Count = Annotated[int, Field(strict=True, ge=1)]
-CountOrZero = Annotated[int, Field(strict=True, ge=0)]
+# What Kubernetes and AWS hold a number in, where nothing narrower is known.
+_INT32 = 2**31 - 1
+Count = Annotated[int, Field(strict=True, ge=1, le=_INT32)]
+CountOrZero = Annotated[int, Field(strict=True, ge=0, le=_INT32)]
+# What EKS supports in one cluster, by onboarding (EKS User Guide, scalability): more than any other Kubernetes.
+_NODES = 100_000
+NodeCount = Annotated[int, Field(strict=True, ge=1, le=_NODES)]
+NodeCountOrZero = Annotated[int, Field(strict=True, ge=0, le=_NODES)]
 Integer = Annotated[int, Field(strict=True)]
 Percent = Annotated[int, Field(strict=True, ge=1, le=1000)]
-Days = Annotated[int, Field(strict=True, ge=1)]
-Amount = Annotated[float, Field(strict=True, gt=0)]
-Fraction = Annotated[float, Field(strict=True, gt=0, le=1)]
+Days = Annotated[int, Field(strict=True, ge=1, le=_INT32)]
+# The longest that CloudWatch keeps logs, unless for ever.
+LogDays = Annotated[int, Field(strict=True, ge=1, le=3653)]
+# An amount is written in cents; a million millions is more than AWS ever billed.
+Amount = Annotated[float, Field(strict=True, ge=0.01, le=1e12, allow_inf_nan=False)]
+Fraction = Annotated[float, Field(strict=True, gt=0, le=1, allow_inf_nan=False)]
 Text = Annotated[str, StringConstraints(strict=True, min_length=1)]
 StrictText = Annotated[str, StringConstraints(strict=True)]
 Name = Annotated[
@@ -91,7 +100,10 @@ ZoneId = Annotated[
 ]
 Region = Annotated[StrictText, matching(r"[a-z]{2}(-[a-z]+)+-[0-9]", "a region such as us-west-2 is wanted")]
 Cidr = Annotated[StrictText, AfterValidator(_cidr)]
-AbsolutePath = Annotated[StrictText, matching(r"/([A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*)?", "an absolute path such as /datasets is wanted")]
+AbsolutePath = Annotated[
+    StrictText,
+    matching(r"/|(/(?!\.\.?(/|$))[A-Za-z0-9._-]+)+", "an absolute path such as /datasets is wanted, without the steps . and .."),
+]
 ReservationId = Annotated[
     StrictText, matching(r"cr-[0-9a-f]{8,17}", "a reservation id such as cr-0a1b2c3d4e5f60718 is wanted", sealed=True)
 ]

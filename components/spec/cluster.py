@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from components.spec.base import Cidr, Count, Days, Flag, Spec, StrictText, Text, in_quotes, matching
+from components.spec.base import Cidr, Flag, LogDays, NodeCount, Spec, StrictText, Text, in_quotes, matching
 
 
 def _timeless(value: Any) -> Any:
@@ -41,7 +41,7 @@ class SystemPoolSpec(Spec):
     """Untainted nodes for controllers, DNS and monitoring, spread over the zones."""
 
     instance_type: Text = Field(default="m7i.2xlarge", description="EC2 instance type")
-    nodes: Count = Field(default=3, description="how many nodes, over all zones")
+    nodes: NodeCount = Field(default=3, description="how many nodes, over all zones")
 
 
 class AddonSpec(Spec):
@@ -64,5 +64,5 @@ class ClusterSpec(Spec):
     endpoint: EndpointSpec = Field(default_factory=EndpointSpec)
     admins: tuple[Text, ...] = Field(default=(), description="IAM role ARNs with administrator access entries")
     system_pool: SystemPoolSpec = Field(default_factory=SystemPoolSpec)
-    logs_days: Days = Field(default=90, description="how long control-plane logs are kept")
+    logs_days: LogDays = Field(default=90, description="how long control-plane logs are kept")
     addons: dict[str, AddonSpec] = Field(default_factory=dict, description="add-ons that differ from the catalog's pins")

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from components.spec.base import Cidr, Days, Spec, StrictText, ZoneId, matching
+from components.spec.base import Cidr, LogDays, Spec, StrictText, ZoneId, matching
 
 EndpointService = Annotated[
     StrictText, matching(r"[a-z0-9][a-z0-9.-]{0,60}", "the name of a service's endpoint is wanted, such as secretsmanager or ecr.api")
@@ -34,4 +34,4 @@ class NetworkSpec(Spec):
     extra_endpoints: tuple[EndpointService, ...] = Field(
         default=(), description="further AWS services to reach through interface endpoints, such as [secretsmanager]"
     )
-    flow_log_days: Days = Field(default=30, description="how long flow logs are kept")
+    flow_log_days: LogDays = Field(default=30, description="how long flow logs are kept")

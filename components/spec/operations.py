@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from components.spec.base import Amount, Days, Flag, Percent, Spec, StrictText, Text, matching
+from components.spec.base import Amount, Days, Flag, LogDays, Percent, Spec, StrictText, Text, matching
 
 AlertTarget = Annotated[
     StrictText,
@@ -28,7 +28,7 @@ class ObservabilitySpec(Spec):
 
     alerts_to: tuple[AlertTarget, ...] = Field(default=(), description="mailto: addresses, https: URLs or SNS topic ARNs")
     metrics_days: Days = Field(default=30, description="days that metrics are kept")
-    logs_days: Days = Field(default=30, description="days that logs are kept")
+    logs_days: LogDays = Field(default=30, description="days that logs are kept")
 
 
 class BudgetSpec(Spec):

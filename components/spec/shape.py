@@ -180,8 +180,11 @@ def _problem(
 def _wrong_value(kind: str, path: Path, text: str, value: Any, context: dict[str, Any], message: str) -> tuple[Problem, Path, object]:
     if kind in ("greater_than", "greater_than_equal", "less_than", "less_than_equal"):
         bound = context.get("gt", context.get("ge", context.get("lt", context.get("le"))))
+        if isinstance(bound, float) and bound.is_integer():
+            bound = int(bound)
         word = {"greater_than": "more than", "greater_than_equal": "at least", "less_than": "less than", "less_than_equal": "at most"}[kind]
-        repair: object = bound if kind.endswith("equal") else _DROP
+        # The most that is allowed may be a stack too large to say anything sensible about.
+        repair: object = bound if kind == "greater_than_equal" else _DROP
         return Problem(id="out-of-range", path=text, said=f"{shown(value)} is out of range", hint=f"{word} {bound} is wanted"), path, repair
     if kind == "malformed":
         return Problem(id="malformed", path=text, said=f"{shown(value)} is malformed", hint=message), path, _DROP

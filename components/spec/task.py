@@ -15,7 +15,7 @@ from pydantic import Field
 from components.naming import did_you_mean
 from components.problems import Problem, Where
 from components.spec import document
-from components.spec.base import AbsolutePath, Count, CountOrZero, Flag, Fraction, Name, Spec, StrictText, Text, matching
+from components.spec.base import AbsolutePath, Count, CountOrZero, Flag, Fraction, Name, NodeCount, Spec, StrictText, Text, matching
 from components.spec.document import Document
 from components.spec.paths import parsed
 from components.spec.shape import Shaped, validate
@@ -69,7 +69,7 @@ class ResourcesSpec(Spec):
     """Whole nodes of one pool."""
 
     pool: Name = Field(description="the pool the task runs in")
-    nodes: Count = Field(description="how many nodes; each runs one worker pod")
+    nodes: NodeCount = Field(description="how many nodes; each runs one worker pod")
     cards_per_node: CountOrZero | None = Field(
         default=None, description="cards in one node, for the reader; checked against the pool's type"
     )
@@ -120,7 +120,7 @@ class PreflightSpec(Spec):
 class RampSpec(Spec):
     """Growing to the full size in steps."""
 
-    start_nodes: Count = Field(default=2, description="nodes of the first step")
+    start_nodes: NodeCount = Field(default=2, description="nodes of the first step")
     factor: Annotated[int, Field(strict=True, ge=2)] = Field(default=4, description="by how much each step grows")
     minimum_efficiency: Fraction = Field(default=0.9, description="throughput a node keeps from step to step, at least")
 
