@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -56,7 +57,17 @@ class Reading:
     def _where(self, problem: Problem) -> Where | None:
         if not self.document.file:
             return None
-        return self.document.where(_in_file(parsed(problem.path), self.document), of_key=problem.id in ("unknown-key", "key-twice"))
+        path = self._by_text.get(problem.path) or _in_file(parsed(problem.path), self.document)
+        return self.document.where(path, of_key=problem.id in ("unknown-key", "key-twice"))
+
+    @cached_property
+    def _by_text(self) -> dict[str, Path]:
+        """Paths in the file by the words that name them: a key may hold dots, such as a registry's."""
+        named: dict[str, Path] = {}
+        for path in self.document.values:
+            if len(path) > 1 and path[0] == "config":
+                named.setdefault(written((str(path[1]).removeprefix(f"{PROJECT}:"), *path[2:])), path)
+        return named
 
 
 def read_stack(path: FilePath, shown_as: str | None = None) -> Reading:

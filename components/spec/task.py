@@ -121,7 +121,7 @@ class RampSpec(Spec):
     """Growing to the full size in steps."""
 
     start_nodes: NodeCount = Field(default=2, description="nodes of the first step")
-    factor: Annotated[int, Field(strict=True, ge=2)] = Field(default=4, description="by how much each step grows")
+    factor: Annotated[int, Field(strict=True, ge=2, le=100_000)] = Field(default=4, description="by how much each step grows")
     minimum_efficiency: Fraction = Field(default=0.9, description="throughput a node keeps from step to step, at least")
 
 

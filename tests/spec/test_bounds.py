@@ -112,6 +112,7 @@ def test_dots_inside_the_name_of_a_folder_are_no_steps(path: str) -> None:
             "recovery: {max_restarts: 2147483648}",
             "t:5:26 recovery.max_restarts: 2147483648 is out of range; at most 2147483647 is wanted",
         ),
+        ("ramp: {factor: 100001}", "t:5:16 ramp.factor: 100001 is out of range; at most 100000 is wanted"),
         ("ramp: {start_nodes: 100001}", "t:5:21 ramp.start_nodes: 100001 is out of range; at most 100000 is wanted"),
     ],
 )

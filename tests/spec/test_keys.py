@@ -71,6 +71,14 @@ def test_a_wrong_key_is_named_with_what_was_meant(text: str, expected: list[str]
     assert told(text) == expected
 
 
+def test_a_key_with_dots_has_its_own_place() -> None:
+    text = HEAD + '  trainshed:tags:\n    team: a\n    "cost.center/x": 5\n    "": b\n'
+    assert told(text) == [
+        "t:7:22 tags.cost.center/x: 5 is a number; text is wanted: put it in quotes",
+        't:8:9 tags.: "" is malformed; a tag\'s key is wanted: letters, digits, spaces and . : / = + @ _ -',
+    ]
+
+
 def test_a_setting_given_twice_without_a_file_is_told_too() -> None:
     problems = read_config({"aws:region": "us-west-2", "trainshed:environment": "dev", "environment": "prod"}).problems
     assert f'{TWICE} "trainshed:environment" and as "environment"; keep one' in [render(each) for each in problems]
