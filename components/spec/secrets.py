@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import difflib
 import re
-import types
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Any
 
 from pydantic import BaseModel, SecretStr
 
 from components.problems import Problem
+from components.spec import fields
 from components.spec.base import SEALED
 from components.spec.document import Document
 from components.spec.paths import Path
@@ -28,11 +28,11 @@ def names(model: type[BaseModel]) -> frozenset[str]:
     """The keys that hold secrets, at any depth of a model."""
     found: set[str] = set()
     for name, info in model.model_fields.items():
-        if SecretStr in _types_in(info.annotation):
-            found.add(info.alias or name)
-        for inner in _types_in(info.annotation):
-            if isinstance(inner, type) and issubclass(inner, BaseModel):
-                found |= names(inner)
+        for part in fields.parts(info.annotation):
+            if part is SecretStr:
+                found.add(info.alias or name)
+            elif fields.is_model(part):
+                found |= names(part)
     return frozenset(found)
 
 
@@ -108,12 +108,3 @@ def lines(source: Document, known: frozenset[str]) -> frozenset[int]:
         if is_secret(path[-1], known):
             found |= {place.line, *range(source.values[path].line, source.ends[path] + 1)}
     return frozenset(found)
-
-
-def _types_in(annotation: Any) -> Iterator[Any]:
-    origin = get_origin(annotation)
-    if origin in (Annotated, Union, types.UnionType, tuple, list, dict):
-        for inner in get_args(annotation):
-            yield from _types_in(inner)
-    else:
-        yield annotation

@@ -8,18 +8,16 @@ from __future__ import annotations
 import copy
 import json
 import math
-import types
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Any
 
-from pydantic import BaseModel, SecretStr, ValidationError
-from pydantic.fields import FieldInfo
+from pydantic import BaseModel, ValidationError
 
 from components.naming import did_you_mean, listed, nearest
 from components.problems import Problem
-from components.spec import secrets
+from components.spec import fields, secrets
 from components.spec.base import SEALED, Spec
 from components.spec.paths import Path, parsed, written
 from components.spec.scalars import scalar
@@ -122,7 +120,7 @@ def _translate(
         yield _problem(model, data, kind, path, value, dict(each.get("ctx") or {}), each["msg"])
         if kind == "union_tag_not_found" and isinstance(each.get("input"), dict):
             # Without its kind pydantic looks no further, though the kind may just be misspelt.
-            known = {info.alias or name for holder in _models_at(model, data, path) for name, info in holder.model_fields.items()}
+            known = fields.keys(fields.models_at(model, data, path))
             for key in each["input"]:
                 if key not in known:
                     yield _problem(model, data, "extra_forbidden", (*path, key), None, {}, "")
@@ -147,18 +145,17 @@ def _problem(
 ) -> tuple[Problem, Path, object]:
     text = written(path)
     if kind == "extra_forbidden":
-        holder = _models_at(model, data, path[:-1])
-        names = [info.alias or name for each in holder for name, info in each.model_fields.items()]
+        holder = fields.models_at(model, data, path[:-1])
         answers = [each.computed[str(path[-1])] for each in holder if issubclass(each, Spec) and path[-1] in each.computed]
-        hint = answers[0] if answers else did_you_mean(str(path[-1]), names)
+        hint = answers[0] if answers else did_you_mean(str(path[-1]), fields.keys(holder))
         return Problem(id="unknown-key", path=text, said=f'"{path[-1]}" is not a key here', hint=hint), path, _DROP
     if kind == "missing":
-        return Problem(id="missing-key", path=text, said="is missing", hint=_describe(model, data, path)), path[:-1], _DROP
+        return Problem(id="missing-key", path=text, said="is missing", hint=fields.description(model, data, path)), path[:-1], _DROP
     if value == SEALED:
         hint = "write it as plain text: what is declared follows from it"
         return Problem(id="encrypted", path=text, said="is encrypted", hint=hint), path, _DROP
     if kind == "union_tag_not_found":
-        tags = [str(kind) for each in _models_at(model, data, path) for kind in _kinds(each)]
+        tags = [str(kind) for each in fields.models_at(model, data, path) for kind in fields.kinds(each)]
         return Problem(id="missing-key", path=f"{text}.kind", said="is missing", hint=f"use one of: {', '.join(tags)}"), path, _DROP
     if kind == "union_tag_invalid":
         tag = str(context.get("tag", ""))
@@ -282,76 +279,12 @@ def _mend(data: Any, path: Path, repair: object) -> bool:
     return not isinstance(last, int) and not isinstance(gone, dict | list)
 
 
-def _models_at(model: type[BaseModel], data: Any, path: Path) -> list[type[BaseModel]]:
-    """The models that could stand at a path; of a union, the one whose `kind` the data names."""
-    found: list[Any] = [model]
-    here: Any = data
-    for part in path:
-        here = _step(here, part)
-        found = [each for annotation in found for inner in _inside(annotation, part) for each in _flat(inner)]
-        kind = here.get("kind") if isinstance(here, dict) else None
-        if kind is not None:
-            found = [each for each in found if kind in _kinds(each)] or found
-    return [each for each in found if _is_model(each)]
-
-
-def _inside(annotation: Any, part: str | int) -> Iterator[Any]:
-    """What may stand at one step into a value of a type."""
-    if _is_model(annotation):
-        yield from (info.annotation for name, info in annotation.model_fields.items() if part in (name, info.alias))
-    elif get_origin(annotation) is dict:
-        yield get_args(annotation)[1]
-    elif get_origin(annotation) in (tuple, list) and isinstance(part, int):
-        yield get_args(annotation)[0]
-
-
-def _flat(annotation: Any) -> Iterator[Any]:
-    """The types that a union allows."""
-    if get_origin(annotation) is Annotated:
-        yield from _flat(get_args(annotation)[0])
-    elif get_origin(annotation) in (Union, types.UnionType):
-        for each in get_args(annotation):
-            yield from _flat(each)
-    else:
-        yield annotation
-
-
-def _is_model(annotation: Any) -> bool:
-    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
-
-
-def _step(here: Any, part: str | int) -> Any:
-    try:
-        return here[part]
-    except (KeyError, IndexError, TypeError):
-        return None
-
-
 def _showable(model: type[BaseModel], data: Any, path: Path, value: Any) -> Any:
     """The value as a message may show it."""
-    if _is_secret(model, data, path):
+    if fields.is_secret(model, data, path):
         return _SECRET
-    here = _models_at(model, data, path) if path else [model]
+    here = fields.models_at(model, data, path) if path else [model]
     if isinstance(value, str) and value != SEALED and any(secrets.names(each) for each in here):
         # In place of a mapping that holds a secret stands perhaps that secret; one of the kinds is none.
-        return value if nearest(value, [str(kind) for each in here for kind in _kinds(each)]) else _SECRET
+        return value if nearest(value, [str(kind) for each in here for kind in fields.kinds(each)]) else _SECRET
     return secrets.masked(value, secrets.names(model))
-
-
-def _is_secret(model: type[BaseModel], data: Any, path: Path) -> bool:
-    holders = _models_at(model, data, path[:-1]) if path else []
-    fields = [info for each in holders for name, info in each.model_fields.items() if path[-1] in (name, info.alias)]
-    return any(info.annotation is SecretStr for info in fields)
-
-
-def _kinds(model: Any) -> tuple[Any, ...]:
-    info = model.model_fields.get("kind") if _is_model(model) else None
-    return get_args(info.annotation) if info else ()
-
-
-def _describe(model: type[BaseModel], data: Any, path: Path) -> str:
-    for each in _models_at(model, data, path[:-1]):
-        info: FieldInfo | None = next((i for n, i in each.model_fields.items() if path[-1] in (n, i.alias)), None)
-        if info is not None:
-            return info.description or ""
-    return ""

@@ -30,8 +30,8 @@ MetricName = Annotated[
 ]
 Priority = Literal["low", "normal", "high"]
 
-_DIGEST = re.compile(r"@sha256:[0-9a-f]{64}$")
-_TAG = re.compile(r":([\w][\w.-]{0,127})$")
+_DIGEST = re.compile(r"@sha256:[0-9a-f]{64}\Z")
+_TAG = re.compile(r":([\w][\w.-]{0,127})\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

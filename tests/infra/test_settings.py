@@ -48,3 +48,10 @@ def test_the_value_of_a_setting_that_the_engine_calls_secret_is_not_in_its_error
     assert 'pools[0].instance_type: "<secret>" is not in the catalog' in said
     assert "hunter2" not in said
     assert "hooks.example" not in said
+
+
+def test_a_number_too_large_for_the_engine_to_write_out_is_told_as_the_file_has_it() -> None:
+    pool = {**SETTINGS["trainshed:pools"][0], "nodes": {"max": 1e30}}
+    assert refused({**SETTINGS, "trainshed:pools": [pool]}) == (
+        "the stack file has errors:\n  pools[0].nodes.max: 1000000000000000019884624838656 is out of range; at most 100000 is wanted"
+    )
