@@ -103,3 +103,8 @@ def test_a_missing_file_names_its_nearest_neighbour(tmp_path: Path):
 def test_an_image_comes_apart_into_registry_repository_tag_and_digest(text: str, parts: tuple[str | None, ...]):
     found = image_reference(text)
     assert (found.registry, found.repository, found.tag, found.digest) == parts
+
+
+def test_an_address_with_a_line_break_has_neither_tag_nor_digest() -> None:
+    assert image_reference(f"trainer@sha256:{'a' * 64}\n").digest is None
+    assert image_reference("trainer:dev-1\n").tag is None
