@@ -9,6 +9,7 @@ from typing import Any
 import pulumi
 import pytest
 from pulumi.runtime.config import set_all_config
+from pulumi.runtime.settings import reset_options
 
 from infra.settings import from_engine
 
@@ -24,6 +25,8 @@ SETTINGS: dict[str, Any] = {
 
 def refused(settings: dict[str, Any]) -> str:
     def program() -> None:
+        # A stack without a file: places in a file that other tests' stack has would say nothing of these settings.
+        reset_options(project="trainshed", stack="elsewhere")
         set_all_config({key: value if isinstance(value, str) else json.dumps(value) for key, value in settings.items()})
         from_engine()
 
