@@ -87,8 +87,9 @@ def _topic(name: str, guards: Guards, alarms: Alarms) -> pulumi.Output[str]:
         opts=child,
     )
     for key, (protocol, endpoint) in sorted(alarms.subscriptions.items()):
+        shown = pulumi.Output.secret(endpoint) if protocol == "https" else endpoint
         aws.sns.TopicSubscription(
-            f"{name}-copy-alert-{key}", region=guards.region, topic=topic.arn, protocol=protocol, endpoint=endpoint, opts=child
+            f"{name}-copy-alert-{key}", region=guards.region, topic=topic.arn, protocol=protocol, endpoint=shown, opts=child
         )
     return topic.arn
 

@@ -87,8 +87,9 @@ class Observability(pulumi.ComponentResource):
             opts=self._child,
         )
         for key, (protocol, endpoint) in sorted(monitoring.topic_subscriptions(args.spec).items()):
-            # Whoever is subscribed by mail must answer one to confirm it.
-            aws.sns.TopicSubscription(f"{self._name}-alert-{key}", topic=topic.arn, protocol=protocol, endpoint=endpoint, opts=self._child)
+            # Whoever is subscribed by mail must answer one to confirm it; a webhook's URL lets anyone post there who reads it.
+            shown = pulumi.Output.secret(endpoint) if protocol == "https" else endpoint
+            aws.sns.TopicSubscription(f"{self._name}-alert-{key}", topic=topic.arn, protocol=protocol, endpoint=shown, opts=self._child)
         return topic
 
     def _log_group(self) -> aws.cloudwatch.LogGroup:

@@ -16,6 +16,7 @@ from components.planning.blocks import Window, stamp
 from components.planning.rules import rule
 from components.planning.rules_pools import alike, known, on_aws, placeable, type_path
 from components.problems import Problem
+from components.spec.base import SEALED
 from components.spec.pools import Block, OnDemand, PoolSpec, Reservation
 from components.spec.stack import StackSpec
 
@@ -40,7 +41,7 @@ def reservation_is_targeted(stack: StackSpec, cat: Catalog) -> Iterator[Problem]
             said = "the reservation has no id"
             yield Problem(id="reservation-missing", path=f"{where}.ids", said=said, hint="write its ids, such as [cr-0a1b2c3d4e5f60718]")
         for place, each in enumerate(capacity.ids):
-            if each in capacity.ids[:place]:
+            if each in capacity.ids[:place] and each != SEALED:
                 yield Problem(
                     id="reservation-id-twice", path=f"{where}.ids[{place}]", said=f'"{each}" is listed twice', hint="take one out"
                 )
