@@ -22,7 +22,7 @@ from components.spec.stack import StackSpec
 FEWEST_SPOT_TYPES = 3
 
 
-@rule(reads=("pools",))
+@rule(each="pools")
 def reservation_is_targeted(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Ids or a group of them, once, and always targeted: anything else leaves paid machines idle."""
     for path, pool in on_aws(stack):
@@ -46,7 +46,7 @@ def reservation_is_targeted(stack: StackSpec, cat: Catalog) -> Iterator[Problem]
                 )
 
 
-@rule(reads=("pools",))
+@rule(each="pools")
 def reservation_holds_pool(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """What is reserved, where the file says it, is what the pool uses."""
     for path, pool in on_aws(stack):
@@ -78,7 +78,7 @@ def reservation_holds_pool(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             yield Problem(id="reservation-idle", path=f"{where}.{key}", said=said, hint=hint, severity="warning")
 
 
-@rule(reads=("pools",))
+@rule()
 def reservation_belongs_to_one_pool(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Two pools on one reservation or block would each count its machines as theirs."""
     seen: dict[str, str] = {}
@@ -100,7 +100,7 @@ def _ids(path: str, pool: PoolSpec) -> Iterator[tuple[str, str]]:
         yield from ((f"{where}.blocks[{place}].id", part.id) for place, part in enumerate(capacity.blocks))
 
 
-@rule(reads=("pools",))
+@rule(each="pools")
 def block_is_complete(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Id, start and end, in one place: without an end nothing leaves before EC2 takes the machines back."""
     examples = {"id": "cr-0a1b2c3d4e5f60718", "start": "2026-12-10T11:30:00Z", "end": "2026-12-24T11:30:00Z"}
@@ -138,7 +138,7 @@ def _vendor(machine: nodes.InstanceType) -> str | None:
     return machine.accelerator.vendor if machine.accelerator else None
 
 
-@rule(reads=("pools",))
+@rule(each="pools")
 def block_times_fit(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """A block ends after its start, as long as EC2 sells them, and holds at most 64 machines."""
     limit = cat.limits.block_instances.value
@@ -163,7 +163,7 @@ def block_times_fit(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
                 yield Problem(id="block-too-large", path=f"{where}.{key}", said=said, hint=hint)
 
 
-@rule(reads=("pools",))
+@rule(each="pools")
 def blocks_hold_pool(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Blocks that overlap add up to the pool's nodes; a pool never waits for machines that no block has."""
     for path, pool in on_aws(stack):
@@ -191,7 +191,7 @@ def _overlap(found: tuple[Window, ...]) -> str:
     )
 
 
-@rule(reads=("pools", "spot_preprocessing"))
+@rule(each="pools")
 def spot_can_be_lost(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Spot is for work that loses a machine without losing the rest, on several types of which one is there."""
     for path, pool in on_aws(stack):
@@ -225,7 +225,7 @@ def spot_can_be_lost(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             yield Problem(id="spot-few-types", path=type_path(path, pool), said=said, hint=hint)
 
 
-@rule(reads=("pools", "spot_preprocessing"))
+@rule(each="pools")
 def on_demand_is_meant(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Machines with cards bought by the hour, at once: told with their price before they are."""
     for path, pool in on_aws(stack):
@@ -241,7 +241,7 @@ def on_demand_is_meant(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
         yield Problem(id="on-demand-at-once", path=f"{path}.nodes", said=said, hint=hint, severity="warning")
 
 
-@rule(reads=("pools", "network", "cluster", "spot_preprocessing"))
+@rule()
 def node_groups_fit_cluster(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """EKS allows 30 managed node groups in a cluster until it is asked for more."""
     limit = cat.limits.node_groups_per_cluster

@@ -30,7 +30,7 @@ MOST_TAGS = 50  # of one AWS resource
 OWN_TAGS = 5  # Name and what the components and EKS add
 
 
-@rule(reads=("cluster",))
+@rule()
 def version_is_supported(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """The Kubernetes version is one that EKS takes for a new cluster."""
     if stack.cluster is None:
@@ -58,7 +58,7 @@ def version_is_supported(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
         yield Problem(id="version-ends-soon", path="cluster.version", said=said, hint=f'plan for "{default}"', severity="warning")
 
 
-@rule(reads=("cluster",))
+@rule()
 def endpoint_is_closed(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """A public API answers named ranges only; a private one must be reachable from where the engine runs."""
     if stack.cluster is None:
@@ -89,7 +89,7 @@ def endpoint_is_closed(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
         yield Problem(id="endpoint-private", path="cluster.endpoint", said=said, hint=hint, severity="note")
 
 
-@rule(reads=("cluster",))
+@rule()
 def administrators_are_roles(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Somebody can enter the cluster, by an ARN that an access entry takes."""
     if stack.cluster is None:
@@ -109,7 +109,7 @@ def administrators_are_roles(stack: StackSpec, cat: Catalog) -> Iterator[Problem
         yield Problem(id="admin-not-a-role", path=f"cluster.admins[{index}]", said=said, hint=hint)
 
 
-@rule(reads=("cluster", "storage"))
+@rule()
 def addons_are_known(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Every add-on exists and has a version for the cluster's Kubernetes."""
     cluster = stack.cluster
@@ -140,7 +140,7 @@ def _version_fits(name: str, version: str, cluster: ClusterSpec, path: str) -> I
         yield Problem(id="addon-version-unknown", path=f"{path}.version", said=said, hint=hint)
 
 
-@rule(reads=("tags",))
+@rule()
 def tags_are_ours_to_set(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """No tag that AWS or EKS sets itself."""
     for key in sorted(stack.tags):
@@ -157,7 +157,7 @@ def tags_are_ours_to_set(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
         yield Problem(id="tags-too-many", path="tags", said=said, hint=f"keep at most {MOST_TAGS - OWN_TAGS}")
 
 
-@rule(reads=("cluster", "pools"))
+@rule()
 def control_plane_is_large_enough(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Large clusters have a provisioned control plane."""
     if stack.cluster is None:
@@ -173,7 +173,7 @@ def control_plane_is_large_enough(stack: StackSpec, cat: Catalog) -> Iterator[Pr
             return
 
 
-@rule(reads=("cluster",))
+@rule()
 def system_pool_fits(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """The system pool's type exists, has no cards to waste, and more than one node."""
     if stack.cluster is None:

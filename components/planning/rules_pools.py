@@ -46,7 +46,7 @@ def type_path(path: str, pool: PoolSpec, place: int = 0) -> str:
     return f"{path}.instance_type" if pool.instance_type else f"{path}.instance_types[{place}]"
 
 
-@rule(reads=("pools",))
+@rule()
 def pool_names_differ(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Two pools of one name would be one set of resources."""
     seen: dict[str, str] = {}
@@ -59,7 +59,7 @@ def pool_names_differ(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             seen[pool.name] = path
 
 
-@rule(reads=("pools",))
+@rule()
 def former_names_are_free(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """A former name makes its resources this pool's; two pools can't both have them."""
     present = {pool.name: f"pools[{index}]" for index, pool in enumerate(stack.pools)}
@@ -79,7 +79,7 @@ def former_names_are_free(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
         seen.setdefault(pool.formerly, f"pools[{index}]")
 
 
-@rule(reads=("pools", "form"))
+@rule(each="pools")
 def pool_has_one_kind_of_machine(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """A pool on AWS says its type once."""
     for index, pool in enumerate(stack.pools):
@@ -96,7 +96,7 @@ def pool_has_one_kind_of_machine(stack: StackSpec, cat: Catalog) -> Iterator[Pro
                 yield Problem(id="instance-type-twice", path=f"{path}.instance_types[{place}]", said=said, hint="take one out")
 
 
-@rule(reads=("pools",))
+@rule(each="pools")
 def pool_types_exist(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Every type is in the catalog, which knows its interfaces: an unknown type's can't be guessed."""
     for path, pool in on_aws(stack):
@@ -107,7 +107,7 @@ def pool_types_exist(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
                 yield Problem(id="instance-type-unknown", path=type_path(path, pool, place), said=said, hint=unknown.hint)
 
 
-@rule(reads=("pools",))
+@rule(each="pools")
 def pool_types_are_driven(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Cards need an adapter; UltraServers need more than a node group."""
     for path, pool in on_aws(stack):
@@ -127,7 +127,7 @@ def pool_types_are_driven(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
                 yield Problem(id="accelerator-unsupported", path=where, said=said, hint=hint)
 
 
-@rule(reads=("pools",))
+@rule(each="pools")
 def pool_types_are_alike(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """The autoscaler, the queue and the launch template reckon with one machine per pool."""
     for path, pool in on_aws(stack):
@@ -170,7 +170,7 @@ def alike(machine: InstanceType, cat: Catalog, count: int = 4) -> list[str]:
     return sorted(found, key=lambda name: (name != machine.name, name))[:count]
 
 
-@rule(reads=("pools",))
+@rule(each="pools")
 def pool_sizes_fit(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Ranges run upwards and spares leave nodes for jobs."""
     for index, pool in enumerate(stack.pools):
@@ -189,7 +189,7 @@ def pool_sizes_fit(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             )
 
 
-@rule(reads=("pools",))
+@rule(each="pools")
 def pool_labels_are_its_own(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Labels and taints are well formed and in nobody else's name."""
     for index, pool in enumerate(stack.pools):
@@ -208,7 +208,7 @@ def pool_labels_are_its_own(stack: StackSpec, cat: Catalog) -> Iterator[Problem]
                 yield Problem(id=f"{kind}-malformed", path=where, said=said, hint=hint)
 
 
-@rule(reads=("pools",))
+@rule(each="pools")
 def pool_taints_differ(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """EKS takes a taint once, and at most 50."""
     for path, pool in on_aws(stack):
@@ -228,7 +228,7 @@ def pool_taints_differ(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             yield Problem(id="taints-too-many", path=f"{path}.taints", said=said, hint=f"take {len(seen) - MOST_TAINTS} out")
 
 
-@rule(reads=("pools",))
+@rule(each="pools")
 def pool_facts_are_checked(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Facts that no primary source was read for, where a declared node depends on them."""
     for path, pool in on_aws(stack):

@@ -15,14 +15,14 @@ _POOL = (
 )
 
 
-@rule(reads=("pools",))
+@rule()
 def has_pools(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """A stack without pools has nothing to train on."""
     if not stack.pools:
         yield Problem(id="no-pools", path="pools", said="the stack has no pools", hint=_POOL)
 
 
-@rule(reads=("network", "cluster", "form"))
+@rule()
 def form_fits_sections(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """On AWS there is a network; on a cluster that exists there is none of ours."""
     if isinstance(stack.form, SelfHosted):
@@ -32,7 +32,7 @@ def form_fits_sections(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
                 yield Problem(id="section-without-use", path=section, said=said, hint=f"take {section} out, or use form {{kind: cloud}}")
 
 
-@rule(reads=("form", "pools"))
+@rule(each="pools")
 def form_fits_pools(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Self-hosted pools describe their hosts; pools on AWS name instance types."""
     for index, pool in enumerate(stack.pools):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from components.catalog import Catalog
 from components.naming import did_you_mean, listed
+from components.planning.rules import until_unread
 from components.planning.shares import cards_per_node, queue_cards
 from components.problems import Problem
 from components.spec.form import SelfHosted
@@ -18,23 +19,40 @@ from components.spec.pools import PoolSpec
 from components.spec.queues import QueueSpec
 from components.spec.stack import StackSpec
 from components.spec.task import TaskSpec
+from components.spec.unread import UnreadError
 
 _ACCOUNT_REGISTRY = re.compile(r"^[0-9]{12}\.dkr\.ecr(-fips)?\.(?P<region>[a-z0-9-]+)\.amazonaws\.com(\.cn)?$")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A task against a stack. `pool` and `queue` are None where the task names none that exists."""
+    """A task against a stack, either of them perhaps read in part only."""
 
     task: TaskSpec
     stack: StackSpec
     cat: Catalog
-    pool: PoolSpec | None
-    queue: QueueSpec | None
+
+    @property
+    def pool(self) -> PoolSpec | None:
+        """None where the task names none that exists."""
+        return next((each for each in self.stack.pools if each.name == self.task.resources.pool), None)
+
+    @property
+    def queue(self) -> QueueSpec | None:
+        """The queue that the task names, or its pool's only one."""
+        if self.task.queue:
+            return next((queue for queue in self.stack.queues if queue.name == self.task.queue), None)
+        queues = [queue for queue in self.stack.queues if queue.pool == self.task.resources.pool]
+        return queues[0] if len(queues) == 1 else None
 
     @property
     def per_node(self) -> int:
-        return cards_per_node(self.pool, self.cat) if self.pool else 0
+        """Raises UnreadError for a pool of unknown types, which the stack file is told."""
+        if self.pool is None:
+            return 0
+        if self.pool.types and not any(name in self.cat.instances for name in self.pool.types):
+            raise UnreadError("types")
+        return cards_per_node(self.pool, self.cat)
 
     @property
     def cards(self) -> int:
@@ -45,13 +63,9 @@ TaskRule = Callable[[Case], Iterator[Problem]]
 
 
 def check_task(task: TaskSpec, stack: StackSpec, cat: Catalog) -> list[Problem]:
-    """Every reason why the task can't run in the stack, and what its author should know."""
-    pool = next((each for each in stack.pools if each.name == task.resources.pool), None)
-    queues = [queue for queue in stack.queues if queue.pool == task.resources.pool]
-    named = next((queue for queue in stack.queues if queue.name == task.queue), None)
-    queue = named if task.queue else (queues[0] if len(queues) == 1 else None)
-    case = Case(task=task, stack=stack, cat=cat, pool=pool, queue=queue)
-    return [problem for each in RULES for problem in each(case)]
+    """Every reason why the task can't run in the stack, and what its author should know, as far as both could be read."""
+    case = Case(task=task, stack=stack, cat=cat)
+    return [problem for each in RULES for problem in until_unread(each(case))[0]]
 
 
 def pool_exists(case: Case) -> Iterator[Problem]:

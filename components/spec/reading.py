@@ -27,11 +27,10 @@ _OTHER_NAMESPACES = re.compile(r"^(aws|kubernetes|pulumi|random|aws-native):")
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """`stack` is None when the shape is too broken to read on; `incomplete` names sections that lost items."""
+    """`stack` is None when the shape is too broken to read on; what of it could not be read raises UnreadError when asked for."""
 
     stack: StackSpec | None
     problems: tuple[Problem, ...]
-    incomplete: frozenset[str] = frozenset()
     defaults: tuple[Default, ...] = ()
     document: Document = field(default_factory=lambda: Document(file=""), repr=False)
     data: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
@@ -113,7 +112,7 @@ def read_config(config: Mapping[str, Any], source: Document | None = None) -> Re
         if not (isinstance(form, dict) and form.get("kind") == "self-hosted"):
             problems.append(Problem(id="missing-key", path="aws:region", said="is missing", hint="the AWS region, such as us-west-2"))
     filled, defaults = fill(data)
-    shaped: Shaped = validate(StackSpec, filled)
+    shaped: Shaped = validate(StackSpec, filled, partly=True)
     stack: StackSpec | None = shaped.value
     if stack is not None:
         given = {each.path for each in defaults}
@@ -122,7 +121,6 @@ def read_config(config: Mapping[str, Any], source: Document | None = None) -> Re
     reading = Reading(
         stack=stack,
         problems=(),
-        incomplete=shaped.incomplete,
         defaults=tuple(defaults),
         document=source or Document(file=""),
         data=data,

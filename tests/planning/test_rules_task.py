@@ -7,6 +7,7 @@ import pytest
 from components.planning.rules_task import check_task
 from components.problems import render
 from components.spec.stack import StackSpec
+from components.spec.task import read_task_text
 from tests.given import CAT, SMALL_TASK, TASKS, stack, stack_of, task, task_of
 
 LUSTRE = "  trainshed:storage: {lustre: [{name: fs, zone: usw2-az3, deployment: SCRATCH_2, capacity_gib: 1200}]}"
@@ -35,6 +36,17 @@ def test_the_projects_own_tasks_fit_the_prod_stack(name: str):
 def test_an_unknown_pool_hears_the_nearest_one():
     assert said(SMALL_TASK.replace("pool: train", "pool: trian")) == [
         'resources.pool: the stack has no pool "trian"; did you mean "train"?'
+    ]
+
+
+def test_a_task_read_in_part_is_judged_by_what_was_read():
+    text = SMALL_TASK.replace("command: [python, -m, trainer.main]\n", "").replace("nodes: 2", 'nodes: "many"') + "queue: nope\n"
+    reading = read_task_text(text, "task.yaml")
+    assert reading.task is not None
+    assert [render(each) for each in [*reading.problems, *check_task(reading.task, ONE_QUEUE, CAT)]] == [
+        "task.yaml:1:1 command: is missing; what the container runs",
+        'task.yaml:3:33 resources.nodes: "many" is text; a whole number is wanted',
+        'queue: the stack has no queue "nope"; use one of: q',
     ]
 
 

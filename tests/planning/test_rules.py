@@ -1,0 +1,132 @@
+"""A stack file with several mistakes is told all of them at once, and nothing about values that nobody wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from components.problems import render
+from infra.settings import from_file
+
+POOL = {"name": "train", "purpose": "training", "instance_type": "g6e.48xlarge", "zone": "usw2-az2", "nodes": {"min": 0, "max": 2}}
+CONFIG = {
+    "aws:region": "us-west-2",
+    "trainshed:environment": "dev",
+    "trainshed:network": {"zones": ["usw2-az1", "usw2-az2"]},
+    "trainshed:cluster": {"admins": ["arn:aws:iam::111122223333:role/platform-admin"]},
+    "trainshed:pools": [POOL],
+}
+
+
+def told(folder: Path, **config: object) -> list[str]:
+    """Errors and warnings of the smallest stack file with these sections, without their places."""
+    path = folder / "Pulumi.t.yaml"
+    path.write_text(yaml.safe_dump({"config": {**CONFIG, **{f"trainshed:{key}": value for key, value in config.items()}}}))
+    return [render(each.at(None)) for each in from_file(str(path)).problems if each.severity != "note"]
+
+
+def test_a_broken_pool_hides_no_problem_of_the_others_and_of_the_queues(tmp_path: Path) -> None:
+    pools = [
+        POOL,
+        {"name": "second", "instance_type": "m7i.large", "nodes": 1},
+        {**POOL, "instance_type": "p5.48xlargee", "fabric": "efaa"},
+        {"name": "fourth", "purpose": "evaluation", "instance_type": "m7i.xlarge", "zone": "usw2-az2", "fabric": "efa"}
+        | {"nodes": {"min": 3, "max": 2}},
+    ]
+    queues = [{"name": "all", "pool": "nope"}, {"name": "other", "pool": "second"}]
+    assert sorted(told(tmp_path, pools=pools, queues=queues)) == [
+        (
+            'pools[0].name: warning: no queue hands out the 16 cards of pool "train": no task can run there; '
+            "add {name: train, pool: train} to queues"
+        ),
+        'pools[1].instance_type: "m7i.large" is not in the catalog; did you mean "m7i.xlarge"?',
+        "pools[1].purpose: is missing; what the pool is for",
+        'pools[2].fabric: "efaa" is no fabric; did you mean "efa"?',
+        'pools[2].instance_type: "p5.48xlargee" is not in the catalog; did you mean "p5.48xlarge"?',
+        'pools[2].name: the name "train" is taken by pools[0]; names of pools are unique in the stack',
+        "pools[3].fabric: m7i.xlarge takes no EFA interface; use fabric: tcp, or a type that does: m7i.48xlarge",
+        "pools[3].nodes.min: min 3 is over max 2; use at most 2",
+        'queues[0].pool: queue "all" names the pool "nope", which the stack does not have; use one of: fourth, second, train',
+    ]
+
+
+def test_an_item_that_is_no_mapping_leaves_the_others_in_their_places(tmp_path: Path) -> None:
+    assert told(tmp_path, pools=[5, {**POOL, "instance_type": "p5.48xlargee"}]) == [
+        "pools[0]: 5 is a number; a mapping of keys to values is wanted",
+        'pools[1].instance_type: "p5.48xlargee" is not in the catalog; did you mean "p5.48xlarge"?',
+    ]
+
+
+def test_a_zone_outside_the_network_is_told_while_the_type_is_unknown(tmp_path: Path) -> None:
+    assert told(tmp_path, pools=[{**POOL, "instance_type": "p5.48xlargee", "zone": "usw2-az4"}]) == [
+        'pools[0].instance_type: "p5.48xlargee" is not in the catalog; did you mean "p5.48xlarge"?',
+        "pools[0].zone: usw2-az4 is not among the network's zones (usw2-az1, usw2-az2); use usw2-az1 or usw2-az2",
+    ]
+
+
+def test_two_pools_of_one_name_are_told_once(tmp_path: Path) -> None:
+    assert told(tmp_path, pools=[POOL, {**POOL, "nodes": {"min": 0, "max": 1}}]) == [
+        'pools[1].name: the name "train" is taken by pools[0]; names of pools are unique in the stack'
+    ]
+
+
+BADLY_SHAPED = {
+    "a count out of range": (
+        {"pools": [{**POOL, "nodes": 0, "spares": 1}], "queues": [{"name": "q", "pool": "train", "cards": 8}]},
+        "pools[0].nodes: 0 is out of range; at least 1 is wanted",
+    ),
+    "a volume out of range": (
+        {"pools": [{**POOL, "root_volume_gib": 0}]},
+        "pools[0].root_volume_gib: 0 is out of range; at least 20 is wanted",
+    ),
+    "a zone's name": (
+        {"pools": [{**POOL, "zone": "us-west-2b"}]},
+        (
+            'pools[0].zone: "us-west-2b" is malformed; a zone id such as usw2-az3 is wanted, the same place in every account; '
+            "us-west-2a is a name"
+        ),
+    ),
+    "a key misspelt": (
+        {"pools": [{**{key: value for key, value in POOL.items() if key != "zone"}, "zonne": "usw2-az2"}]},
+        'pools[0].zonne: "zonne" is not a key here; did you mean "zone"?',
+    ),
+    "a word for a boolean": (
+        {
+            "storage": {
+                "lustre": [{"name": "x", "zone": "usw2-az2", "capacity_gib": 2400, "throughput_mbps_per_tib": 500, "efa": "True"}],
+            }
+        },
+        'storage.lustre[0].efa: "True" is text; a boolean is wanted: true or false',
+    ),
+    "an unknown kind": (
+        {"pools": [{**POOL, "capacity": {"kind": "blok"}}]},
+        'pools[0].capacity.kind: "blok" is not a kind; did you mean "block"?',
+    ),
+    "a range cut short": (
+        {"network": {"zones": ["usw2-az1", "usw2-az2"], "cidr": "100.64.0/16"}},
+        'network.cidr: "100.64.0/16" is malformed; an IPv4 range such as 10.0.0.0/16 is wanted',
+    ),
+    "a section of another shape": (
+        {"pools": 5, "queues": [{"name": "q", "pool": "nope"}]},
+        "pools: 5 is a number; a list is wanted",
+    ),
+    "an acknowledgement of another shape": (
+        {"acknowledged": 7},
+        "acknowledged: 7 is a number; a list is wanted",
+    ),
+}
+
+
+@pytest.mark.parametrize(("config", "expected"), BADLY_SHAPED.values(), ids=BADLY_SHAPED)
+def test_no_rule_reckons_with_what_stands_in_for_a_badly_shaped_value(tmp_path: Path, config: dict[str, object], expected: str) -> None:
+    assert told(tmp_path, **config) == [expected]
+
+
+def test_an_acknowledgement_without_a_reason_accepts_nothing_and_keeps_the_others(tmp_path: Path) -> None:
+    first, second = {"id": "a", "path": "b"}, {"id": "c", "path": "d", "reason": "e"}
+    assert told(tmp_path, acknowledged=[first, second]) == [
+        "acknowledged[0].reason: is missing",
+        "acknowledged[1]: warning: no warning c is raised at d; take the acknowledgement out",
+    ]
