@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from datetime import date, timedelta
 
-from components.catalog import Catalog, UnknownInstanceType, UnknownKubernetesVersion
+from components.catalog import Catalog, UnknownInstanceType, UnknownKubernetesVersion, regions
 from components.naming import did_you_mean
 from components.planning import addons
 from components.planning.rules import rule
@@ -28,6 +28,7 @@ _ASSUMED = re.compile(r"^arn:(aws[a-z-]*):sts::([0-9]{12}):assumed-role/([^/]+)/
 _ADDON_VERSION = re.compile(r"^v[0-9]+\.[0-9]+\.[0-9]+-eksbuild\.[0-9]+$")
 MOST_TAGS = 50  # of one AWS resource
 OWN_TAGS = 5  # Name and what the components and EKS add
+SET_HERE = ("Name", "environment", "managed-by", "project", "stack")
 
 
 @rule()
@@ -142,7 +143,7 @@ def _version_fits(name: str, version: str, cluster: ClusterSpec, path: str) -> I
 
 @rule()
 def tags_are_ours_to_set(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
-    """No tag that AWS or EKS sets itself."""
+    """No tag that AWS, EKS or this project sets itself."""
     for key in sorted(stack.tags):
         if key.lower().startswith("aws:"):
             said = f'the tag "{key}" begins with aws:, which AWS keeps for itself'
@@ -152,6 +153,9 @@ def tags_are_ours_to_set(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
                 f'the tag "{key}" marks the security group that EKS manages; on every group a load-balancer controller finds two and stops'
             )
             yield Problem(id="tag-reserved", path="tags", said=said, hint="take it out: EKS sets it where it belongs")
+        if key in SET_HERE:
+            said = f'the tag "{key}" is set here on every resource, and the value "{stack.tags[key]}" is lost'
+            yield Problem(id="tag-taken", path=f"tags.{key}", said=said, hint="choose another key, or take it out", severity="warning")
     if len(stack.tags) > MOST_TAGS - OWN_TAGS:
         said = f"{len(stack.tags)} tags, and a resource takes {MOST_TAGS}, {OWN_TAGS} of them set here"
         yield Problem(id="tags-too-many", path="tags", said=said, hint=f"keep at most {MOST_TAGS - OWN_TAGS}")
@@ -189,7 +193,7 @@ def system_pool_fits(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
         said = f"{instance.name} has {instance.cards} accelerator cards, which controllers leave idle"
         hint = "use a general type such as m7i.2xlarge"
         yield Problem(id="system-pool-accelerated", path="cluster.system_pool.instance_type", said=said, hint=hint)
-    elif not cat.zones_offering(instance.name, stack.region):
+    elif stack.region in regions.known(cat) and not cat.zones_offering(instance.name, stack.region):
         said = f"{instance.name} is not offered in {stack.region}"
         hint = "use a general type such as m7i.2xlarge"
         yield Problem(id="instance-type-not-offered", path="cluster.system_pool.instance_type", said=said, hint=hint)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from components.catalog import Catalog
+from components.catalog import Catalog, regions
+from components.naming import did_you_mean
 from components.planning.rules import rule
 from components.problems import Problem
 from components.spec.form import SelfHosted
@@ -13,6 +14,15 @@ from components.spec.stack import StackSpec
 _POOL = (
     "write at least one pool under trainshed:pools, such as {name: train, purpose: training, instance_type: p5.48xlarge, zone: …, nodes: 2}"
 )
+
+
+@rule()
+def region_exists(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
+    """The region is one whose zones and machines the catalog knows; in another, nothing else can be judged."""
+    known = regions.known(cat)
+    if stack.on_aws and stack.region not in known:
+        said = f'"{stack.region}" is no region that the catalog knows'
+        yield Problem(id="region-unknown", path="aws:region", said=said, hint=did_you_mean(stack.region, known))
 
 
 @rule()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from components.catalog import Catalog
+from components.catalog import Catalog, regions
 from components.catalog.lustre import Deployment
-from components.naming import did_you_mean, listed
+from components.naming import did_you_mean, listed, nearest
 from components.planning import file_systems
 from components.planning.address_needs import accelerated
 from components.planning.rules import rule
@@ -364,12 +364,20 @@ def file_system_holds_dataset_twice(stack: StackSpec, cat: Catalog) -> Iterator[
 
 @rule()
 def copy_lies_elsewhere(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
-    """A copy in the same region is lost with it."""
-    where = stack.storage.checkpoints.replicate_to
-    if where is not None and where == stack.region:
+    """The copy's region exists and S3 replicates to it; a copy in the same region is lost with it."""
+    where, path, known = stack.storage.checkpoints.replicate_to, "storage.checkpoints.replicate_to", regions.known(cat)
+    if where is None:
+        return
+    hint = "use another region, such as us-east-2" if where != "us-east-2" else "use another region, such as us-west-2"
+    if where == stack.region:
         said = f"the copy of the checkpoints would lie in {where}, beside the originals"
-        hint = "use another region, such as us-east-2" if where != "us-east-2" else "use another region, such as us-west-2"
-        yield Problem(id="copy-region", path="storage.checkpoints.replicate_to", said=said, hint=hint)
+        yield Problem(id="copy-region", path=path, said=said, hint=hint)
+    elif stack.region in known and regions.partition(where) != regions.partition(stack.region):
+        said = f"{where} and {stack.region} belong to two partitions of AWS, and S3 copies nothing from one to the other"
+        yield Problem(id="copy-region", path=path, said=said, hint=hint)
+    elif where not in known:
+        said = f'"{where}" is no region that the catalog knows'
+        yield Problem(id="region-unknown", path=path, said=said, hint=did_you_mean(where, known) if nearest(where, known) else hint)
 
 
 @rule()

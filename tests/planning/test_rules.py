@@ -130,3 +130,29 @@ def test_an_acknowledgement_without_a_reason_accepts_nothing_and_keeps_the_other
         "acknowledged[0].reason: is missing",
         "acknowledged[1]: warning: no warning c is raised at d; take the acknowledgement out",
     ]
+
+
+def test_a_misspelt_region_is_told_once_and_at_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "Pulumi.t.yaml"
+    path.write_text(yaml.safe_dump({"config": {**CONFIG, "aws:region": "us-wast-2"}}, sort_keys=False))
+    assert [render(each) for each in from_file(str(path)).problems if each.severity != "note"] == [
+        f'{path}:2:15 aws:region: "us-wast-2" is no region that the catalog knows; did you mean "us-west-2"?'
+    ]
+
+
+def test_a_pool_without_a_zone_in_an_unknown_region_hears_nothing_about_the_regions_offers(tmp_path: Path) -> None:
+    pool = {key: value for key, value in POOL.items() if key != "zone"}
+    path = tmp_path / "Pulumi.t.yaml"
+    path.write_text(yaml.safe_dump({"config": {**CONFIG, "aws:region": "us-wast-2", "trainshed:pools": [pool]}}))
+    assert [render(each.at(None)) for each in from_file(str(path)).problems if each.severity != "note"] == [
+        'aws:region: "us-wast-2" is no region that the catalog knows; did you mean "us-west-2"?',
+        'pools[0].zone: machines with cards train together, and pool "train" names no zone; name one of the network\'s zones',
+    ]
+
+
+def test_tags_that_are_set_here_are_told_to_be_lost(tmp_path: Path) -> None:
+    lost = "is lost; choose another key, or take it out"
+    assert told(tmp_path, tags={"Name": "mine", "stack": "ours", "owner": "me"}) == [
+        f'tags.Name: warning: the tag "Name" is set here on every resource, and the value "mine" {lost}',
+        f'tags.stack: warning: the tag "stack" is set here on every resource, and the value "ours" {lost}',
+    ]
