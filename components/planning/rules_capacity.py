@@ -139,6 +139,22 @@ def _vendor(machine: nodes.InstanceType) -> str | None:
 
 
 @rule(each="pools")
+def block_times_are_of_this_age(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
+    """A year with a digit too few or too many is told before anything is reckoned from it."""
+    for path, pool in on_aws(stack):
+        capacity = pool.capacity
+        if not isinstance(capacity, Block):
+            continue
+        holders = [(f"{path}.capacity", capacity), *((f"{path}.capacity.blocks[{at}]", part) for at, part in enumerate(capacity.blocks))]
+        for where, holder in holders:
+            for key, moment in (("start", holder.start), ("end", holder.end)):
+                if moment is not None and not blocks.of_this_age(moment):
+                    said = f"the block's {key} lies in the year {moment.year}"
+                    hint = "write the reservation's, such as 2026-12-10T11:30:00Z"
+                    yield Problem(id="block-times", path=f"{where}.{key}", said=said, hint=hint)
+
+
+@rule(each="pools")
 def block_times_fit(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """A block ends after its start, as long as EC2 sells them, and holds at most 64 machines."""
     limit = cat.limits.block_instances.value
@@ -169,7 +185,9 @@ def blocks_hold_pool(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     for path, pool in on_aws(stack):
         capacity = pool.capacity
         found = blocks.windows(pool)
-        if not isinstance(capacity, Block) or not capacity.blocks or capacity.id or any(window.end <= window.start for window in found):
+        if not isinstance(capacity, Block) or not capacity.blocks or capacity.id or len(found) != len(capacity.blocks):
+            continue
+        if any(window.end <= window.start for window in found):
             continue
         most = blocks.most_at_once(found)
         if most > pool.max_nodes:
@@ -242,6 +260,19 @@ def on_demand_is_meant(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
 
 
 @rule()
+def nodes_fit_cluster(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
+    """A cluster has an end, and a slip of some digits must not be planned node group by node group."""
+    most = cat.limits.nodes_per_cluster.value
+    pools = list(on_aws(stack))
+    total = sum(pool.max_nodes for _, pool in pools)
+    if total > most:
+        path, largest = max(pools, key=lambda each: each[1].max_nodes)
+        said = f"the pools have {total:,} nodes, and a cluster of EKS takes at most {most:,}"
+        hint = f'use fewer nodes in pool "{largest.name}", or several stacks'
+        yield Problem(id="nodes-too-many", path=f"{path}.nodes", said=said, hint=hint)
+
+
+@rule()
 def node_groups_fit_cluster(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """EKS allows 30 managed node groups in a cluster until it is asked for more."""
     limit = cat.limits.node_groups_per_cluster
@@ -251,8 +282,7 @@ def node_groups_fit_cluster(stack: StackSpec, cat: Catalog) -> Iterator[Problem]
             return
         if isinstance(pool.capacity, Reservation) and pool.capacity.sizes and set(pool.capacity.sizes) != set(pool.capacity.ids):
             return
-        place = placement.plan(pool, cat=cat, network_zones=stack.zones, spot_preprocessing=stack.spot_preprocessing)
-        counts.append((pool.name, len(place.groups)))
+        counts.append((pool.name, placement.groups(pool, cat=cat, spot_preprocessing=stack.spot_preprocessing)))
     system = 1 if stack.cluster else 0
     total = sum(count for _, count in counts) + system
     if total > limit.value:

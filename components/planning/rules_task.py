@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import gcd
 
 from components.catalog import Catalog
 from components.naming import did_you_mean, listed
@@ -143,7 +144,8 @@ def parallelism_divides(case: Case) -> Iterator[Problem]:
     product = f"tensor {tensor} x pipeline {pipeline} x context {context} = {group}"
     cards = f"{nodes} nodes x {case.per_node} = {case.cards} cards"
     if case.cards % group:
-        fewer = _nearest_nodes(group, case.per_node, nodes)
+        room = case.pool.max_nodes - case.pool.spares if case.pool else 0
+        fewer = _nearest_nodes(group, case.per_node, nodes, room)
         hint = f"use {fewer}, or another split" if fewer else "use another split"
         said = f"{product} does not divide {cards}: data-parallel ranks would be {case.cards / group:.2f}"
         yield Problem(id="task-parallelism", path="parallelism", said=said, hint=hint)
@@ -159,12 +161,11 @@ def parallelism_divides(case: Case) -> Iterator[Problem]:
         yield Problem(id="task-tensor-over-nodes", path="parallelism.tensor", said=said, hint=hint, severity="warning")
 
 
-def _nearest_nodes(group: int, per_node: int, nodes: int) -> str:
-    """The node counts around the one asked for that the split divides."""
-    below = next((count for count in range(nodes - 1, 0, -1) if count * per_node % group == 0), None)
-    above = next((count for count in range(nodes + 1, nodes + group + 1) if count * per_node % group == 0), None)
-    found = [f"{count} nodes" for count in (below, above) if count]
-    return listed(found, "or")
+def _nearest_nodes(group: int, per_node: int, nodes: int, room: int) -> str:
+    """The node counts around the one asked for that the split divides and the pool has."""
+    step = group // gcd(group, per_node)
+    below = nodes // step * step
+    return listed([f"{count} nodes" for count in (below, below + step) if 0 < count <= room], "or")
 
 
 def ramp_fits(case: Case) -> Iterator[Problem]:

@@ -156,3 +156,19 @@ def test_tags_that_are_set_here_are_told_to_be_lost(tmp_path: Path) -> None:
         f'tags.Name: warning: the tag "Name" is set here on every resource, and the value "mine" {lost}',
         f'tags.stack: warning: the tag "stack" is set here on every resource, and the value "ours" {lost}',
     ]
+
+
+def test_a_block_in_a_year_that_cannot_be_is_told_before_anything_is_reckoned_from_it(tmp_path: Path) -> None:
+    block = {"kind": "block", "id": "cr-3a1b2c3d4e5f60718", "start": "0001-01-01T00:00:00+14:00", "end": "9999-12-31T23:59:59Z"}
+    assert told(tmp_path, pools=[{**POOL, "instance_type": "p5.48xlarge", "zone": "usw2-az2", "capacity": block}]) == [
+        "pools[0].capacity.end: the block's end lies in the year 9999; write the reservation's, such as 2026-12-10T11:30:00Z",
+        "pools[0].capacity.start: the block's start lies in the year 1; write the reservation's, such as 2026-12-10T11:30:00Z",
+    ]
+
+
+def test_more_nodes_than_a_cluster_takes_are_told_and_never_planned_group_by_group(tmp_path: Path) -> None:
+    found = told(tmp_path, pools=[{**POOL, "nodes": {"min": 0, "max": 10**15}}])
+    assert (
+        "pools[0].nodes: the pools have 1,000,000,000,000,000 nodes, and a cluster of EKS takes at most 100,000; "
+        'use fewer nodes in pool "train", or several stacks'
+    ) in found

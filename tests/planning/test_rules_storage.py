@@ -379,8 +379,8 @@ def test_the_copy_lies_in_a_region_that_exists_and_in_the_same_partition() -> No
     assert told({"checkpoints": {"replicate_to": "us-moon-1"}}) == [
         'storage.checkpoints.replicate_to: "us-moon-1" is no region that the catalog knows; use another region, such as us-east-2'
     ]
-    assert told({"checkpoints": {"replicate_to": "us-esat-2"}}) == [
-        'storage.checkpoints.replicate_to: "us-esat-2" is no region that the catalog knows; did you mean "us-east-2"?'
+    assert told({"checkpoints": {"replicate_to": "eu-centrale-1"}}) == [
+        'storage.checkpoints.replicate_to: "eu-centrale-1" is no region that the catalog knows; did you mean "eu-central-1"?'
     ]
     assert told({"checkpoints": {"replicate_to": "cn-north-1"}}) == [
         (

@@ -224,3 +224,11 @@ def test_a_ramp_above_the_target_is_refused():
     assert said(SMALL_TASK + "ramp: {start_nodes: 4}\n") == [
         "ramp.start_nodes: the ramp starts with 4 nodes, the task has 2; use at most 2"
     ]
+
+
+def test_a_split_of_any_size_is_judged_at_once_and_hears_only_of_nodes_that_the_pool_has():
+    told = said(SMALL_TASK + "parallelism: {tensor: 10000000}\n")
+    assert told[0] == (
+        "parallelism: tensor 10000000 x pipeline 1 x context 1 = 10000000 does not divide 2 nodes x 8 = 16 cards: "
+        "data-parallel ranks would be 0.00; use another split"
+    )
