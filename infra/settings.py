@@ -14,6 +14,7 @@ from typing import Any
 
 from components import catalog, planning
 from components.catalog import Catalog
+from components.planning.rules_cluster import check_name
 from components.planning.shares import with_default_queues
 from components.problems import Problem, errors, in_file_order, render
 from components.spec import document, unread
@@ -102,6 +103,7 @@ def from_engine() -> Settings:
 def _checked(name: str, reading: Reading, cat: Catalog) -> Settings:
     stack = with_default_queues(reading.stack, cat) if reading.stack else None
     found = planning.check(stack, cat) if stack else []
+    found += check_name(name, reading.document.file) if stack and stack.cluster else []
     problems = in_file_order([*reading.problems, *reading.placed(found)])
     if stack:
         problems = in_file_order(reading.placed(_acknowledged(stack, problems)))

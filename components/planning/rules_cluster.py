@@ -13,7 +13,7 @@ from components.catalog import Catalog, UnknownInstanceType, UnknownKubernetesVe
 from components.naming import did_you_mean
 from components.planning import addons
 from components.planning.rules import rule
-from components.problems import Problem
+from components.problems import Problem, Where
 from components.spec.cluster import ClusterSpec
 from components.spec.stack import StackSpec
 
@@ -23,12 +23,23 @@ SOON = timedelta(days=60)
 _TIERS = ((1000, "tier-4xl"), (300, "tier-xl"))
 _CARRIES = {"standard": 300, "tier-xl": 1000, "tier-2xl": 1000}
 _ORDER = ("standard", "tier-xl", "tier-2xl", "tier-4xl", "tier-8xl")
+_NAME = re.compile(r"[0-9A-Za-z_-]+")
 _ROLE = re.compile(r"^arn:aws[a-z-]*:iam::[0-9]{12}:(role|user)/\S+$")
 _ASSUMED = re.compile(r"^arn:(aws[a-z-]*):sts::([0-9]{12}):assumed-role/([^/]+)/")
 _ADDON_VERSION = re.compile(r"^v[0-9]+\.[0-9]+\.[0-9]+-eksbuild\.[0-9]+$")
 MOST_TAGS = 50  # of one AWS resource
 OWN_TAGS = 5  # Name and what the components and EKS add
 SET_HERE = ("Name", "environment", "managed-by", "project", "stack")
+
+
+def check_name(stack_name: str, file: str) -> list[Problem]:
+    """The cluster is called after its stack, and EKS takes letters, digits, dashes and underscores."""
+    if _NAME.fullmatch(stack_name):
+        return []
+    said = f'the name "{stack_name}" becomes part of the cluster\'s, and EKS takes letters of a to z, digits, dashes and underscores there'
+    better = re.sub(r"[^0-9A-Za-z]+", "-", stack_name).strip("-") or "dev"
+    where = Where(file=file, line=1, column=1) if file else None
+    return [Problem(id="stack-name", path="", said=said, hint=f"call the stack {better}, in Pulumi.{better}.yaml", where=where)]
 
 
 @rule()

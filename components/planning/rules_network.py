@@ -6,7 +6,7 @@ Hides AWS's restrictions on ranges; each text names the range that would do.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Network
 from itertools import combinations
 
@@ -107,6 +107,16 @@ def ranges_are_apart(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
         )
 
 
+# Addresses that no machine on a network can have (RFC 6890).
+_NOBODYS = tuple(IPv4Network(each) for each in ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "240.0.0.0/4"))
+# EKS User Guide, networking for hybrid nodes.
+_PREMISES = (*addresses.PRIVATE, addresses.SHARED)
+
+
+def _within(cidr: str, ranges: Iterable[IPv4Network]) -> bool:
+    return any(IPv4Network(cidr).subnet_of(each) for each in ranges)
+
+
 @rule()
 def ranges_are_legal(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """AWS takes ranges of /16 to /28, some only beside others, and five to a VPC before it is asked."""
@@ -125,6 +135,10 @@ def ranges_are_legal(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
                 f"use {base}/{addresses.LARGEST}" if length < addresses.LARGEST else f"use a /{addresses.LARGEST} to /{addresses.SMALLEST}"
             )
             yield Problem(id="range-size", path=path, said=said, hint=hint)
+        elif _within(cidr, _NOBODYS):
+            said = f"{cidr} holds addresses that no machine on a network can have"
+            free = "10.0.0.0/16" if path == "network.cidr" else addresses.next_range([network.cidr, *network.compute_cidrs])
+            yield Problem(id="range-unusable", path=path, said=said, hint=f"use a range such as {free}")
         elif path != "network.cidr" and (barred := addresses.restricted(network.cidr, cidr)):
             free = addresses.next_range([network.cidr, *network.compute_cidrs])
             said = f"AWS adds no range inside {barred} to a VPC of {network.cidr}"
@@ -137,10 +151,19 @@ def ranges_are_legal(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
         yield Problem(id="ranges-too-many", path="network.compute_cidrs", said=said, hint=hint, severity="warning")
     if stack.cluster and stack.cluster.service_cidr:
         service = IPv4Network(stack.cluster.service_cidr)
-        if not (12 <= service.prefixlen <= 24 and service.is_private):
+        if not (12 <= service.prefixlen <= 24 and _within(stack.cluster.service_cidr, addresses.PRIVATE)):
             said = f"{service} can't be the services' range: EKS takes a private one from /12 to /24"
             hint = f"use {addresses.service_range(cidr for _, cidr in _ranges(stack))}"
             yield Problem(id="service-range-size", path="cluster.service_cidr", said=said, hint=hint)
+
+
+@rule()
+def premises_have_private_ranges(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
+    """EKS takes on-premises nodes and pods from RFC 1918's ranges and the shared one, and no others."""
+    for path, cidr in _ranges(stack):
+        if path.startswith("form.") and not _within(cidr, _PREMISES):
+            said = f"{cidr} lies in none of the ranges that EKS takes for hybrid nodes and their pods"
+            yield Problem(id="range-not-private", path=path, said=said, hint=f"use a part of {listed(_PREMISES, 'or')}")
 
 
 @rule()

@@ -5,6 +5,7 @@ Hides nothing; each rule is one wrong combination that EC2, EKS or Kubernetes wo
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -21,8 +22,8 @@ MOST_TAINTS = 50
 _ALIKE_MEMORY = 0.05
 # Facts on which a declared node depends; what a planner alone reads is noted there.
 _DECLARED_FACTS = ("network.", "local_disks", "vcpu", "memory_gib", "max_pods", "capacity_block", "zones")
-_KEY = re.compile(r"^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$")
-_VALUE = re.compile(r"^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$")
+_KEY = re.compile(r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+_VALUE = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?")
 
 
 def on_aws(stack: StackSpec) -> Iterator[tuple[str, PoolSpec]]:
@@ -48,10 +49,13 @@ def type_path(path: str, pool: PoolSpec, place: int = 0) -> str:
 
 @rule()
 def pool_names_differ(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
-    """Two pools of one name would be one set of resources."""
+    """Two pools of one name would be one set of resources, and the cluster's own nodes have one already."""
     seen: dict[str, str] = {}
     for index, pool in enumerate(stack.pools):
         path = f"pools[{index}]"
+        if pool.name == labels.SYSTEM_POOL:
+            said = f'"{pool.name}" is the name of the cluster\'s own nodes, which carry it as their label {labels.POOL}'
+            yield Problem(id="name-taken", path=f"{path}.name", said=said, hint="use another, such as services")
         if pool.name in seen:
             said = f'the name "{pool.name}" is taken by {seen[pool.name]}'
             yield Problem(id="duplicate-name", path=f"{path}.name", said=said, hint="names of pools are unique in the stack")
@@ -202,8 +206,8 @@ def pool_labels_are_its_own(stack: StackSpec, cat: Catalog) -> Iterator[Problem]
                 said = f'the {kind} "{key}" is below {domain}, which is reserved'
                 hint = f"use a prefix of your own, such as example.com/{key.partition('/')[2]}"
                 yield Problem(id=f"{kind}-reserved", path=where, said=said, hint=hint)
-            elif not _KEY.match(key) or not _VALUE.match(value):
-                said = f'the {kind} "{key}={value}" is not one that Kubernetes takes'
+            elif not _KEY.fullmatch(key) or not _VALUE.fullmatch(value):
+                said = f"the {kind} {json.dumps(f'{key}={value}', ensure_ascii=False)} is not one that Kubernetes takes"
                 hint = "use letters, digits, dots, dashes and underscores, at most 63, with an optional domain and slash before a key"
                 yield Problem(id=f"{kind}-malformed", path=where, said=said, hint=hint)
 

@@ -22,6 +22,8 @@ from components.spec.stack import StackSpec
 from components.spec.task import TaskSpec
 from components.spec.unread import UnreadError
 
+# What container runtimes take as a name: lower-case words, joined (distribution/reference).
+_REPOSITORY = re.compile(r"[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*")
 _ACCOUNT_REGISTRY = re.compile(r"^[0-9]{12}\.dkr\.ecr(-fips)?\.(?P<region>[a-z0-9-]+)\.amazonaws\.com(\.cn)?$")
 
 
@@ -179,6 +181,10 @@ def ramp_fits(case: Case) -> Iterator[Problem]:
 def image_is_fixed(case: Case) -> Iterator[Problem]:
     """An image is named by digest, or by a tag of the environment: another tag may be another program tomorrow."""
     reference, environment = case.task.reference, case.stack.environment
+    if not _REPOSITORY.fullmatch(reference.repository):
+        said = f'"{reference.repository}" is no name of an image: Kubernetes answers InvalidImageName'
+        hint = "use lower-case words, joined by dots, dashes, underscores or slashes"
+        yield Problem(id="task-image", path="image", said=said, hint=hint)
     if reference.digest:
         return
     if "@" in case.task.image:

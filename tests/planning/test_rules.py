@@ -172,3 +172,15 @@ def test_more_nodes_than_a_cluster_takes_are_told_and_never_planned_group_by_gro
         "pools[0].nodes: the pools have 1,000,000,000,000,000 nodes, and a cluster of EKS takes at most 100,000; "
         'use fewer nodes in pool "train", or several stacks'
     ) in found
+
+
+@pytest.mark.parametrize(("name", "better"), [("dev.eu", "dev-eu"), ("my dev", "my-dev"), ("größe", "gr-e")])
+def test_a_stack_name_that_no_cluster_can_have_names_its_file(tmp_path: Path, name: str, better: str) -> None:
+    path = tmp_path / f"Pulumi.{name}.yaml"
+    path.write_text(yaml.safe_dump({"config": CONFIG}))
+    assert [render(each) for each in from_file(str(path)).problems if each.severity != "note"] == [
+        (
+            f'{path}:1:1 the name "{name}" becomes part of the cluster\'s, and EKS takes letters of a to z, digits, dashes and '
+            f"underscores there; call the stack {better}, in Pulumi.{better}.yaml"
+        )
+    ]

@@ -232,3 +232,18 @@ def test_a_split_of_any_size_is_judged_at_once_and_hears_only_of_nodes_that_the_
         "parallelism: tensor 10000000 x pipeline 1 x context 1 = 10000000 does not divide 2 nodes x 8 = 16 cards: "
         "data-parallel ranks would be 0.00; use another split"
     )
+
+
+@pytest.mark.parametrize("name", ["Trainer", "tra iner", "", "trainer/"])
+def test_a_name_that_no_image_can_have_is_refused(name: str):
+    assert said(with_image(IMAGE.replace("trainer@", f"{name}@"))) == [
+        (
+            f'image: "{name}" is no name of an image: Kubernetes answers InvalidImageName; '
+            "use lower-case words, joined by dots, dashes, underscores or slashes"
+        )
+    ]
+
+
+@pytest.mark.parametrize("name", ["team/trainer", "team__x/tra.in-er_2"])
+def test_names_that_images_can_have_pass(name: str):
+    assert said(with_image(IMAGE.replace("trainer@", f"{name}@"))) == []
