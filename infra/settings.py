@@ -102,8 +102,7 @@ def from_engine() -> Settings:
 
 def _checked(name: str, reading: Reading, cat: Catalog) -> Settings:
     stack = with_default_queues(reading.stack, cat) if reading.stack else None
-    found = planning.check(stack, cat) if stack else []
-    found += check_name(name, reading.document.file) if stack and stack.cluster else []
+    found = [*planning.check(stack, cat), *check_name(stack, name, reading.document.file)] if stack else []
     problems = in_file_order([*reading.problems, *reading.placed(found)])
     if stack:
         problems = in_file_order(reading.placed(_acknowledged(stack, problems)))

@@ -12,7 +12,7 @@ from datetime import date, timedelta
 from components.catalog import Catalog, UnknownInstanceType, UnknownKubernetesVersion, regions
 from components.naming import did_you_mean
 from components.planning import addons
-from components.planning.rules import rule
+from components.planning.rules import rule, until_unread
 from components.problems import Problem, Where
 from components.spec.cluster import ClusterSpec
 from components.spec.stack import StackSpec
@@ -32,14 +32,17 @@ OWN_TAGS = 5  # Name and what the components and EKS add
 SET_HERE = ("Name", "environment", "managed-by", "project", "stack")
 
 
-def check_name(stack_name: str, file: str) -> list[Problem]:
+def check_name(stack: StackSpec, name: str, file: str) -> list[Problem]:
     """The cluster is called after its stack, and EKS takes letters, digits, dashes and underscores."""
-    if _NAME.fullmatch(stack_name):
-        return []
-    said = f'the name "{stack_name}" becomes part of the cluster\'s, and EKS takes letters of a to z, digits, dashes and underscores there'
-    better = re.sub(r"[^0-9A-Za-z]+", "-", stack_name).strip("-") or "dev"
-    where = Where(file=file, line=1, column=1) if file else None
-    return [Problem(id="stack-name", path="", said=said, hint=f"call the stack {better}, in Pulumi.{better}.yaml", where=where)]
+    return until_unread(_name(stack, name, file))[0]
+
+
+def _name(stack: StackSpec, name: str, file: str) -> Iterator[Problem]:
+    if stack.on_aws and not _NAME.fullmatch(name):
+        said = f'the name "{name}" becomes part of the cluster\'s, and EKS takes letters of a to z, digits, dashes and underscores there'
+        better = re.sub(r"[^0-9A-Za-z]+", "-", name).strip("-") or "dev"
+        where = Where(file=file, line=1, column=1) if file else None
+        yield Problem(id="stack-name", path="", said=said, hint=f"call the stack {better}, in Pulumi.{better}.yaml", where=where)
 
 
 @rule()
