@@ -1,6 +1,6 @@
 """From submit to all pods bound and running, and how near ring neighbours lie, with the real schedulers over fake nodes.
 
-    python bench/scheduling.py [--stack prod] [--sizes 16 128 1232] [--busy 0.5] [--skip-busy]
+    python bench/scheduling.py [--stack prod] [--sizes 16 128 1232] [--busy 0.5] [--skip-busy] [--bare]
 
 Kueue and JobSet run with the client limits that the stack's own release sets.
 """
@@ -11,6 +11,8 @@ import argparse
 import random
 import sys
 import time
+from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -20,6 +22,7 @@ from bench.machine import described, table  # noqa: E402
 from components.spec.task import TaskSpec  # noqa: E402
 from tests.live.support.cluster import Cluster, shares  # noqa: E402
 from trainshed.control_plane import tools  # noqa: E402
+from trainshed.control_plane.api import Object  # noqa: E402
 from trainshed.control_plane.theatre import PROGRAMS  # noqa: E402
 
 SEED = 11
@@ -27,11 +30,22 @@ LIMIT_SECONDS = 240
 SETTLE_SECONDS = 300
 
 
-def timed(cluster: Cluster, task: TaskSpec) -> tuple[float, float, float]:
+def strip(objects: list[Object]) -> None:
+    """Leave of a JobSet what Kueue and JobSet themselves need, with their own defaults: what this project adds is then the difference."""
+    spec = objects[-1]["spec"]
+    del spec["network"]
+    pod = spec["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    [worker] = pod["containers"]
+    pod["containers"] = [{key: worker[key] for key in ("name", "image", "resources", "securityContext")}]
+    for key in ("volumes", "subdomain", "serviceAccountName", "terminationGracePeriodSeconds"):
+        del pod[key]
+
+
+def timed(cluster: Cluster, task: TaskSpec, change: Callable[[list[Object]], None] | None = None) -> tuple[float, float, float]:
     """Seconds from submit to admitted, to all bound and to all running."""
     wanted = task.resources.nodes
     started = time.monotonic()
-    cluster.submit(task)
+    cluster.submit(task, change)
     admitted = bound = 0.0
     while True:
         now = time.monotonic() - started
@@ -87,6 +101,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[16, 128, 1232])
     parser.add_argument("--busy", type=float, default=0.5, help="share of nodes taken by others in the second part")
     parser.add_argument("--skip-busy", action="store_true")
+    parser.add_argument("--bare", action="store_true", help="each size once more as a JobSet with nothing in it but its resources")
     parser.add_argument("--without-daemons", action="store_true", help="no pods on the nodes but the tasks'")
     arguments = parser.parse_args()
     missing = tools.missing(PROGRAMS)
@@ -104,11 +119,13 @@ def main() -> None:
         daemons = settle(cluster)
         print(f"{daemons} pods of the stack's daemons running after {time.monotonic() - started:.1f} s", flush=True)
         rows: list[list[object]] = []
-        for size in arguments.sizes:
-            task = cluster.task(f"gang-{size}", nodes=size)
-            admitted, bound, running = timed(cluster, task)
+        kinds = [("gang", None), ("bare", strip)] if arguments.bare else [("gang", None)]
+        for size, (kind, change) in product(arguments.sizes, kinds):
+            task = cluster.task(f"{kind}-{size}", nodes=size)
+            admitted, bound, running = timed(cluster, task, change)
             leaf, spine = shares(cluster.places(task))
-            rows.append([size, f"{admitted:.1f}", f"{bound:.1f}", f"{running:.1f}", f"{leaf:.0%}", f"{spine:.0%}"])
+            told_size = f"{size}, bare" if change else size
+            rows.append([told_size, f"{admitted:.1f}", f"{bound:.1f}", f"{running:.1f}", f"{leaf:.0%}", f"{spine:.0%}"])
             print(f"  {rows[-1]}", file=sys.stderr, flush=True)
             held = memory(cluster)
             cluster.remove(task)

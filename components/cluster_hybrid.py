@@ -12,8 +12,10 @@ import pulumi_aws as aws
 
 from components import iam
 
-# EKS User Guide, credentials for hybrid nodes.
+# EKS User Guide, credentials for hybrid nodes: these, and the statements below.
 _POLICIES = ("AmazonSSMManagedInstanceCore", "AmazonEC2ContainerRegistryPullOnly")
+# The tag of an activation, which the machines that it registers get; the guide's own name for it.
+CLUSTER_TAG = "EKSClusterARN"
 
 
 def declare(
@@ -25,7 +27,10 @@ def declare(
     tags: Mapping[str, str],
     children: pulumi.ResourceOptions,
 ) -> pulumi.Output[str]:
-    """Returns the name of the role, which `nodeadm` activations are made for."""
+    """Returns the name of the role, which `nodeadm` activations are made for.
+
+    An activation carries the tag `EKSClusterARN` with the cluster's ARN: without it `nodeadm uninstall` can't deregister its machines.
+    """
     ours = {"StringEquals": {"aws:SourceAccount": account}}
     role = aws.iam.Role(
         f"{name}-hybrid-node",
@@ -40,7 +45,16 @@ def declare(
         f"{name}-hybrid-node",
         role=role.name,
         policy=iam.document(
-            iam.Statement(sid="Join", actions=("eks:DescribeCluster", "eks-auth:AssumeRoleForPodIdentity"), resources=(cluster.arn,))
+            iam.Statement(sid="Join", actions=("eks:DescribeCluster", "eks-auth:AssumeRoleForPodIdentity"), resources=(cluster.arn,)),
+            # `nodeadm uninstall` looks its machine up, which no resource narrows, and takes it off the list.
+            iam.Statement(sid="FindItself", actions=("ssm:DescribeInstanceInformation",)),
+            iam.Statement(
+                sid="Leave",
+                actions=("ssm:DeregisterManagedInstance",),
+                resources=(pulumi.Output.concat("arn:", iam.partition(region), f":ssm:{region}:", account, ":managed-instance/*"),),
+                # A machine of another cluster, or of none, is not this role's to take away.
+                conditions={"StringEquals": {f"ssm:resourceTag/{CLUSTER_TAG}": cluster.arn}},
+            ),
         ),
         opts=children,
     )

@@ -13,6 +13,7 @@ import pulumi_aws as aws
 
 from components import iam, labels
 from components.catalog import Catalog
+from components.planning import turnover
 from components.spec.cluster import SystemPoolSpec
 
 ROOT_GIB = 100
@@ -70,6 +71,7 @@ def system_pool(
 ) -> aws.eks.NodeGroup:
     """An untainted managed node group over all zones."""
     named = {**tags, "Name": f"{name}-system"}
+    pace = turnover.of_group(spec.nodes, has_cards=False)
     template = aws.ec2.LaunchTemplate(
         f"{name}-system",
         description="System nodes",
@@ -108,9 +110,13 @@ def system_pool(
         release_version=image.release,
         capacity_type="ON_DEMAND",
         scaling_config={"desired_size": spec.nodes, "min_size": spec.nodes, "max_size": spec.nodes},
-        update_config={"max_unavailable": 1},
+        update_config={"max_unavailable": pace.at_once},
         labels={labels.POOL: labels.SYSTEM_POOL, labels.PURPOSE: "system"},
         launch_template={"id": template.id, "version": template.latest_version.apply(str)},
         tags=named,
-        opts=pulumi.ResourceOptions(parent=parent, depends_on=list(after)),
+        opts=pulumi.ResourceOptions(
+            parent=parent,
+            depends_on=list(after),
+            custom_timeouts=pulumi.CustomTimeouts(create=pace.waits.create, update=pace.waits.update, delete=pace.waits.delete),
+        ),
     )

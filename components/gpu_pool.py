@@ -18,9 +18,9 @@ from components.catalog import Catalog
 from components.launch_template import ClusterWires
 from components.manifests import node_setup
 from components.naming import fit
-from components.planning import nodes, placement
+from components.planning import nodes, placement, turnover
 from components.planning.placement import NodeGroup, Placement
-from components.spec.pools import Block, PoolSpec, Reservation
+from components.spec.pools import PoolSpec
 
 # A node group's name has 63 characters, of which the engine's suffix takes 8.
 _NAME = 55
@@ -31,7 +31,8 @@ class GpuPoolArgs:
     """`subnet_ids` by zone id: those of the compute network for a pool with cards, of the management network for one without.
 
     `security_group_ids` are the groups of every interface; the EFA group is added where the fabric needs it, the pool's own after it.
-    `after` is what nodes must wait for: routes and endpoints, the CNI, access entries.
+    `lustre_efa_interfaces`: EFA interfaces of each node that Lustre uses too. `after` is what nodes must wait for: routes and endpoints,
+    the CNI, access entries.
     """
 
     spec: PoolSpec
@@ -49,6 +50,7 @@ class GpuPoolArgs:
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
     spot_preprocessing: bool = True
     prefix_delegation: bool = True
+    lustre_efa_interfaces: int = 0
     after: Sequence[pulumi.Resource] = ()
 
 
@@ -100,7 +102,7 @@ class GpuPool(pulumi.ComponentResource):
             pool=pool,
             group=group,
             family=nodes.image(pool, cat),
-            setup=node_setup.of_pool(pool, cat, prefix_delegation=args.prefix_delegation),
+            setup=node_setup.of_pool(pool, cat, prefix_delegation=args.prefix_delegation, lustre_efa_interfaces=args.lustre_efa_interfaces),
             interfaces=self.fabric.interfaces(pool, machine),
             security_group_ids=[*groups, *pool.security_groups],
             placement_group=self._placement_group(group),
@@ -127,6 +129,7 @@ class GpuPool(pulumi.ComponentResource):
         pool, cat = args.spec, args.catalog
         logical = self._logical("nodes", group.key)
         own_image = pool.image_id is not None
+        pace = turnover.of_group(group.max_nodes, wanted=pool.update_max_unavailable, has_cards=self.accelerator is not None)
         return aws.eks.NodeGroup(
             logical,
             cluster_name=args.cluster_name,
@@ -143,7 +146,9 @@ class GpuPool(pulumi.ComponentResource):
             scaling_config=aws.eks.NodeGroupScalingConfigArgs(
                 min_size=group.min_nodes, max_size=group.max_nodes, desired_size=group.desired_nodes
             ),
-            update_config=_update(pool),
+            update_config=aws.eks.NodeGroupUpdateConfigArgs(
+                max_unavailable=pace.at_once, update_strategy="MINIMAL" if turnover.old_first(pool) else None
+            ),
             # Pods that don't leave in time stop an update instead of losing their step: jobs are drained through the queue first.
             force_update_version=False,
             node_repair_config=_repair(pool, has_cards=self.accelerator is not None),
@@ -151,7 +156,11 @@ class GpuPool(pulumi.ComponentResource):
             taints=[aws.eks.NodeGroupTaintArgs(key=taint.key, value=taint.value, effect=taint.eks_effect) for taint in self.taints],
             tags={**args.tags, "Name": logical},
             opts=pulumi.ResourceOptions(
-                parent=self, depends_on=list(args.after), protect=pool.protect, ignore_changes=_owned_elsewhere(group)
+                parent=self,
+                depends_on=list(args.after),
+                protect=pool.protect,
+                ignore_changes=_owned_elsewhere(group),
+                custom_timeouts=pulumi.CustomTimeouts(create=pace.waits.create, update=pace.waits.update, delete=pace.waits.delete),
             ),
         )
 
@@ -197,12 +206,6 @@ def _owned_elsewhere(group: NodeGroup) -> list[str]:
     if group.window:
         return ["scalingConfig.desiredSize", "scalingConfig.minSize"]
     return ["scalingConfig.desiredSize"] if group.sized_elsewhere else []
-
-
-def _update(pool: PoolSpec) -> aws.eks.NodeGroupUpdateConfigArgs:
-    """Reserved machines can't be doubled for an update, and a training pool has no spare ones: take old nodes away first."""
-    tight = pool.purpose == "training" or isinstance(pool.capacity, Reservation | Block)
-    return aws.eks.NodeGroupUpdateConfigArgs(max_unavailable=pool.update_max_unavailable, update_strategy="MINIMAL" if tight else None)
 
 
 def _repair(pool: PoolSpec, *, has_cards: bool) -> aws.eks.NodeGroupNodeRepairConfigArgs:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import pulumi
 import pulumi_aws as aws
 
+from components.catalog import packages
 from components.iam import Statement, document, partition
 from components.planning.endpoints import GATEWAY, Endpoint, interfaces
 
@@ -55,11 +56,11 @@ def gateway_policy(region: str, account: pulumi.Input[str], *, to_internet: bool
             resources=(f"{arn}prod-{region}-starport-layer-bucket/*",),
             principals={"AWS": ("*",)},
         ),
-        # Amazon Linux 2023 installs packages (the Lustre client among them) from this bucket.
+        # Packages of Amazon Linux 2023: EC2's images ask this bucket by themselves, container images only where they are told to.
         Statement(
             sid="SystemPackages",
             actions=("s3:GetObject",),
-            resources=(f"{arn}al2023-repos-{region}-de612dc2/*",),
+            resources=(f"{arn}{packages.bucket(region)}/*",),
             principals={"AWS": ("*",)},
         ),
         *((published,) if to_internet else ()),

@@ -12,7 +12,7 @@ import pulumi
 
 from components.catalog import Catalog
 from components.kubernetes_object import declare
-from components.manifests import claims
+from components.manifests import claims, folders
 from components.manifests.claims import Share
 from components.planning import images
 from components.spec.form import SelfHosted
@@ -99,11 +99,10 @@ class Volumes(pulumi.ComponentResource):
     def _prepare(self, system: LustreSpec) -> None:
         args = self._args
         share = claims.whole(system, args.spec, args.catalog)
-        bound = self._bound(share, claims.PREPARE_NAMESPACE, [])
-        image = self._image(images.path(args.catalog.charts.image(claims.PREPARE_IMAGE)))
-        self.ready.append(
-            declare(f"{self._name}-prepare-{system.name}", claims.prepare(system, self._shares, image), self._options([bound]))
-        )
+        bound = self._bound(share, folders.NAMESPACE, [])
+        image = self._image(images.path(args.catalog.charts.image(folders.IMAGE)))
+        job = folders.prepare(system, self._shares, image, args.spec.region)
+        self.ready.append(declare(f"{self._name}-prepare-{system.name}", job, self._options([bound])))
 
     def _preload(self) -> None:
         paths = sorted(set(self._args.spec.storage.registry.preload))

@@ -14,7 +14,7 @@ from components.manifests import monitoring
 from components.naming import fit
 from components.network import Network, NetworkArgs
 from components.object_store import ObjectStore, ObjectStoreArgs
-from components.planning import addons, address_needs, addresses, endpoints, images, nodes
+from components.planning import addons, address_needs, addresses, endpoints, images, lustre_clients, nodes
 from components.registry import Registry, RegistryArgs
 from components.spec.form import Hybrid
 from components.spec.stack import StackSpec
@@ -111,6 +111,7 @@ def gpu_pool(settings: Settings, name: str, net: Network, control: Cluster, opts
             key_arn=control.key_arn,
             tags=tags(settings),
             spot_preprocessing=stack.spot_preprocessing,
+            lustre_efa_interfaces=lustre_clients.interfaces(stack, cat).get(name, 0),
             after=control.before_nodes,
         ),
         opts,

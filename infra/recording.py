@@ -44,6 +44,7 @@ class Record:
     retain_on_delete: bool
     delete_before_replace: bool
     secret_outputs: tuple[str, ...] = ()
+    timeouts: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(kw_only=True)
@@ -203,6 +204,7 @@ def _record(urn: str, request: resource_pb2.RegisterResourceRequest) -> Record:
         retain_on_delete=request.retainOnDelete,
         delete_before_replace=request.deleteBeforeReplace,
         secret_outputs=tuple(request.additionalSecretOutputs),
+        timeouts={name.name: value for name, value in request.customTimeouts.ListFields()},
     )
 
 

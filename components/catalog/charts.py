@@ -164,7 +164,7 @@ _IMAGES = (
     _image(
         "python", "public.ecr.aws", "docker/library/python", "3.13-alpine", source="Docker official images on ECR Public", unverified=True
     ),
-    # Its repository has the Lustre client's tools (`lfs`).
+    # Has dnf and the key of Amazon Linux's packages, of which the job that prepares file systems takes the Lustre client.
     _image("amazonlinux", "public.ecr.aws", "amazonlinux/amazonlinux", "2023.9.20251117.1", source="Amazon Linux 2023 release notes"),
     _image("prometheus", "quay.io", "prometheus/prometheus", "v3.14.0-distroless", source=_STACK),
     _image("alertmanager", "quay.io", "prometheus/alertmanager", "v0.34.0", source=_STACK),

@@ -32,6 +32,11 @@ class ImageFamily:
     ends: date | None = None  # after this day EKS publishes no more of it
     last_kubernetes: str | None = None  # the newest Kubernetes version it was made for
 
+    @property
+    def runs_scripts(self) -> bool:
+        """Whether user data may hold a shell script, which runs before the kubelet."""
+        return self.user_data != "bottlerocket"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Images:

@@ -12,6 +12,7 @@ from math import ceil
 from types import MappingProxyType
 from typing import Literal
 
+from components.catalog.lustre_clients import EFA_CLIENTS, EfaClients
 from components.catalog.pins import Origin
 
 DeploymentType = Literal["SCRATCH_1", "SCRATCH_2", "PERSISTENT_1", "PERSISTENT_2"]
@@ -96,6 +97,7 @@ class Lustre:
     backup_days_max: int
     log_group_prefix: str
     client_ports: tuple[tuple[int, int], ...]
+    efa_clients: EfaClients
     origin: Origin
 
     def deployment(self, deployment: DeploymentType, storage: StorageType = "SSD") -> Deployment | None:
@@ -212,5 +214,6 @@ LUSTRE = Lustre(
     backup_days_max=90,
     log_group_prefix="/aws/fsx",
     client_ports=((988, 988), (1018, 1023)),
+    efa_clients=EFA_CLIENTS,
     origin=Origin(as_of=date(2026, 11, 30), source="FSx for Lustre User Guide; botocore 1.44.8 and pulumi-aws 7.51.1 fsx models"),
 )

@@ -1,7 +1,8 @@
 """User data of Bottlerocket nodes: settings in TOML.
 
 Hides that its host has no shell: huge pages are a kernel setting, and local disks are bound by its own ephemeral storage commands.
-Sources: EKS User Guide (EFA on Bottlerocket); bottlerocket.dev settings reference.
+What is said here, max-pods too, wins over what EKS merges in.
+Sources: EKS User Guide (EFA on Bottlerocket; launch templates); bottlerocket.dev settings reference.
 """
 
 from __future__ import annotations

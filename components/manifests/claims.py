@@ -1,4 +1,4 @@
-"""Volumes and claims of the shared file systems, the job that prepares their folders, and the daemon that fetches images early.
+"""Volumes and claims of the shared file systems, and the daemon that fetches images early.
 
 Hides how one file system becomes many volumes: Kubernetes binds a volume to one claim, so each namespace gets its own, rooted at the
 folder that the claim is named after, and kept when the claim goes. Nothing is provisioned: a driver that makes file systems on demand
@@ -7,10 +7,9 @@ makes one after another when a request times out.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from components import labels
 from components.catalog import Catalog
@@ -22,8 +21,10 @@ from components.spec.stack import StackSpec
 from components.spec.storage import LustreSpec
 
 DRIVER: Final = "fsx.csi.aws.com"
-PREPARE_NAMESPACE: Final = "kube-system"
-PREPARE_IMAGE: Final = "amazonlinux"
+# The driver mounts SINGLE_NODE_WRITER and MULTI_NODE_MULTI_WRITER alone, and the kubelet asks for a volume's first mode: ReadOnlyMany
+# ends in "Volume capability not supported". Who may only read is told at the volume and at each mount.
+# Source: kubernetes-sigs/aws-fsx-csi-driver 5b22712 (1.9.0) pkg/driver/controller.go `volumeCaps`, node.go; its #164.
+ACCESS_MODE: Final = "ReadWriteMany"
 USER: Final = 10001  # whom the project's images run as
 Manifest = dict[str, Any]
 
@@ -39,11 +40,7 @@ class Share:
     system: str
     folder: str
     gib: int
-    access: Literal["ReadOnlyMany", "ReadWriteMany"]
-
-    @property
-    def read_only(self) -> bool:
-        return self.access == "ReadOnlyMany"
+    read_only: bool = False
 
 
 def shares(stack: StackSpec, cat: Catalog) -> list[Share]:
@@ -55,12 +52,12 @@ def shares(stack: StackSpec, cat: Catalog) -> list[Share]:
     found: list[Share] = []
     for name in (DATASETS_CLAIM, CHECKPOINTS_CLAIM):
         system, folder = _home(name, systems)
-        access: Literal["ReadOnlyMany", "ReadWriteMany"] = "ReadOnlyMany" if name == DATASETS_CLAIM else "ReadWriteMany"
-        found.append(Share(name=name, system=system.name, folder=folder, gib=_gib(system, stack, cat), access=access))
+        read_only = name == DATASETS_CLAIM
+        found.append(Share(name=name, system=system.name, folder=folder, gib=_gib(system, stack, cat), read_only=read_only))
     used = {each.system for each in found}
     for system in systems:
         if system.name not in used:
-            found.append(Share(name=system.name, system=system.name, folder="/", gib=_gib(system, stack, cat), access="ReadWriteMany"))
+            found.append(Share(name=system.name, system=system.name, folder="/", gib=_gib(system, stack, cat)))
     return found
 
 
@@ -87,7 +84,7 @@ def volume(share: Share, namespace: str, *, handle: Any, dns_name: Any, mount_na
             "spec": {
                 "capacity": {"storage": quantities.mebi(share.gib * 1024)},
                 "volumeMode": "Filesystem",
-                "accessModes": [share.access],
+                "accessModes": [ACCESS_MODE],
                 "persistentVolumeReclaimPolicy": "Retain",
                 "storageClassName": "",
                 "claimRef": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": namespace, "name": share.name},
@@ -110,7 +107,7 @@ def claim(share: Share, namespace: str) -> Manifest:
         "kind": "PersistentVolumeClaim",
         "metadata": {"name": share.name, "namespace": namespace, "labels": identity(f"volume-{share.name}")},
         "spec": {
-            "accessModes": [share.access],
+            "accessModes": [ACCESS_MODE],
             "storageClassName": "",
             "volumeName": f"{namespace}-{share.name}",
             "resources": {"requests": {"storage": quantities.mebi(share.gib * 1024)}},
@@ -141,71 +138,7 @@ def claims_of_class(stack: StackSpec, namespace: str, storage_class: str) -> lis
 
 def whole(system: LustreSpec, stack: StackSpec, cat: Catalog) -> Share:
     """The file system from its root, for the job that prepares its folders."""
-    return Share(name=f"whole-{system.name}", system=system.name, folder="/", gib=_gib(system, stack, cat), access="ReadWriteMany")
-
-
-def prepare(system: LustreSpec, found: Sequence[Share], image: Any) -> Manifest:
-    """The job that makes the folders of the shares, gives them to the jobs' user, and spreads checkpoints over the disks.
-
-    Striping holds for files made afterwards. The job's name follows its script: a job can't be changed, and a second run does no harm.
-    """
-    script = _script(system, found)
-    name = f"prepare-{system.name}-{hashlib.sha256(script.encode()).hexdigest()[:8]}"
-    share = f"whole-{system.name}"
-    return quantities.plain(
-        {
-            "apiVersion": "batch/v1",
-            "kind": "Job",
-            "metadata": {
-                "name": name,
-                "namespace": PREPARE_NAMESPACE,
-                "labels": identity(f"prepare-{system.name}"),
-                # The image may have to be mirrored first: an update must not wait for that.
-                "annotations": {"pulumi.com/skipAwait": "true"},
-            },
-            "spec": {
-                "backoffLimit": 100,
-                "template": {
-                    "metadata": {"labels": identity(f"prepare-{system.name}")},
-                    "spec": {
-                        "restartPolicy": "OnFailure",
-                        "automountServiceAccountToken": False,
-                        "nodeSelector": {labels.PURPOSE: "system"},
-                        "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
-                        "containers": [
-                            {
-                                "name": "prepare",
-                                "image": image,
-                                "command": ["/bin/sh", "-ec", script],
-                                # Root and CHOWN, for the folders belong to root; DAC_OVERRIDE, for its package manager.
-                                "securityContext": {
-                                    "allowPrivilegeEscalation": False,
-                                    "capabilities": {"drop": ["ALL"], "add": ["CHOWN", "DAC_OVERRIDE", "FOWNER"]},
-                                },
-                                "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "1Gi"}},
-                                "volumeMounts": [{"name": "system", "mountPath": "/system"}],
-                            }
-                        ],
-                        "volumes": [{"name": "system", "persistentVolumeClaim": {"claimName": share}}],
-                    },
-                },
-            },
-        }
-    )
-
-
-def _script(system: LustreSpec, found: Sequence[Share]) -> str:
-    lines = ["dnf install --assumeyes --setopt=install_weak_deps=False lustre-client"]
-    for share in sorted((each for each in found if each.system == system.name), key=lambda each: each.name):
-        if share.folder == "/":
-            continue
-        folder = f"/system{share.folder}"
-        lines.append(f"mkdir -p {folder}")
-        if share.name == CHECKPOINTS_CLAIM:
-            lines.append(f"lfs setstripe --stripe-count {system.striping.count} --stripe-size {system.striping.size_mib}M {folder}")
-        if not share.read_only:
-            lines.append(f"chown {USER}:{USER} {folder}")
-    return "\n".join(lines)
+    return Share(name=f"whole-{system.name}", system=system.name, folder="/", gib=_gib(system, stack, cat))
 
 
 def preload(images: Sequence[Any]) -> Manifest:

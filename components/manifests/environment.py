@@ -21,7 +21,7 @@ _ATTEMPT = "metadata.labels['jobset.sigs.k8s.io/restart-attempt']"
 
 
 def master_address(task: TaskSpec) -> str:
-    """The first worker's host name in the JobSet's headless service."""
+    """The first worker's host name in the task's headless service."""
     return f"{task.task}-{WORKERS}-0-0.{task.task}"
 
 

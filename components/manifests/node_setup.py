@@ -31,11 +31,15 @@ class ClusterDetails:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeSetup:
-    """`huge_pages` counts pages of 2 MiB; `system_memory_mib` is kept from pods beyond the kubelet's own share."""
+    """`huge_pages` counts pages of 2 MiB; `system_memory_mib` is kept from pods beyond the kubelet's own share.
+
+    `lustre_efa_interfaces`: how many EFA interfaces Lustre uses too; 0 where it has TCP alone.
+    """
 
     max_pods: int
     local_disks: bool
     huge_pages: int
+    lustre_efa_interfaces: int = 0
     fast_image_pull: bool
     system_memory_mib: int
     system_cpu_millis: int
@@ -43,7 +47,7 @@ class NodeSetup:
     taints: tuple[nodes.Taint, ...] = ()
 
 
-def of_pool(pool: PoolSpec, cat: Catalog, *, prefix_delegation: bool = True) -> NodeSetup:
+def of_pool(pool: PoolSpec, cat: Catalog, *, prefix_delegation: bool = True, lustre_efa_interfaces: int = 0) -> NodeSetup:
     """The set-up of the pool's machines. Raises UnknownInstanceType."""
     machine = nodes.instance(pool, cat)
     has_efa = nodes.has_efa(pool, cat)
@@ -52,6 +56,7 @@ def of_pool(pool: PoolSpec, cat: Catalog, *, prefix_delegation: bool = True) -> 
         max_pods=nodes.max_pods(machine, layout=pool.efa_layout, has_efa=has_efa, prefix_delegation=prefix_delegation),
         local_disks=machine.local_disks is not None,
         huge_pages=efa.HUGE_PAGES if has_efa else 0,
+        lustre_efa_interfaces=lustre_efa_interfaces,
         fast_image_pull=machine.vcpu >= _FEWEST_VCPU_FOR_FAST_PULL,
         system_memory_mib=max(512, int(machine.memory_gib // 64) * _SYSTEM_MIB_PER_64_GIB),
         system_cpu_millis=1000 if large else 250,

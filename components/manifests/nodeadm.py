@@ -1,8 +1,9 @@
 """User data of Amazon Linux 2023 nodes: nodeadm NodeConfig documents in one MIME message.
 
 Hides what must not be said: EKS adds the cluster's coordinates itself unless the image is one's own, and nothing here starts the
-bootstrap a second time or touches the fabric manager, whose unit is the image's.
-Source: awslabs/amazon-eks-ami 81fec2e nodeadm/doc/{api,examples}.md.
+bootstrap a second time or touches the fabric manager, whose unit is the image's. And how to be heard: EKS appends a document of its own
+to this one, and of two values nodeadm takes the last.
+Source: awslabs/amazon-eks-ami 81fec2e nodeadm/doc/{api,examples}.md, nodeadm/internal/{api/merge,kubelet/environment}.go.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from components.manifests import lustre_client
 from components.manifests.node_setup import ClusterDetails, NodeSetup
 
 BOUNDARY = "==TRAINSHED=="
@@ -40,7 +42,6 @@ def node_config(setup: NodeSetup, cluster: ClusterDetails | None = None) -> dict
     spec: dict[str, Any] = {}
     kubelet_flags: list[str] = []
     kubelet: dict[str, Any] = {
-        "maxPods": setup.max_pods,
         "systemReserved": {"cpu": f"{setup.system_cpu_millis}m", "memory": f"{setup.system_memory_mib}Mi"},
         # Images are large and a node has several to fetch: side by side, without the kubelet's own brake on the registry.
         "serializeImagePulls": False,
@@ -58,8 +59,13 @@ def node_config(setup: NodeSetup, cluster: ClusterDetails | None = None) -> dict
         }
         # EKS writes no user data for an image of one's own: without these a node would first appear bare, and draw the wrong pods.
         kubelet_flags.append("--node-labels=" + ",".join(f"{key}={value}" for key, value in setup.labels))
+        kubelet["maxPods"] = setup.max_pods
         if setup.taints:
             kubelet["registerWithTaints"] = [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in setup.taints]
+    else:
+        # EKS' document sets maxPods in the kubelet's configuration, up to 110, or 250 from 30 vCPU on (EKS User Guide, how maxPods is
+        # determined), and would replace one from here. Flags of both documents are kept, and a flag wins over every configuration file.
+        kubelet_flags.append(f"--max-pods={setup.max_pods}")
     spec["kubelet"] = {"config": kubelet, **({"flags": kubelet_flags} if kubelet_flags else {})}
     spec["containerd"] = {
         "baseRuntimeSpec": {"process": {"rlimits": [_OPEN_FILES, {"type": "RLIMIT_MEMLOCK", "soft": MEMLOCK_BYTES, "hard": MEMLOCK_BYTES}]}}
@@ -82,6 +88,8 @@ def _message(setup: NodeSetup, cluster: ClusterDetails | None) -> str:
     parts = [(NODE_CONFIG, "---\n" + yaml.safe_dump(node_config(setup, cluster), sort_keys=True, width=120))]
     if setup.huge_pages:
         parts.append((SHELL, _HUGE_PAGES.format(pages=setup.huge_pages)))
+    if setup.lustre_efa_interfaces:
+        parts.append((SHELL, lustre_client.script(setup.lustre_efa_interfaces)))
     lines = ["MIME-Version: 1.0", f'Content-Type: multipart/mixed; boundary="{BOUNDARY}"', ""]
     for kind, text in parts:
         lines += [f"--{BOUNDARY}", f"Content-Type: {kind}", "", text.rstrip("\n"), ""]

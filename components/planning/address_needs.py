@@ -12,6 +12,7 @@ from math import ceil
 
 from components.catalog import Catalog, InstanceType
 from components.fabrics.efa import addressed_interfaces
+from components.planning.nodes import EKS_PODS, EKS_PODS_OF_LARGE, LARGE_VCPU
 from components.planning.placement import pool_zones
 from components.spec.pools import PoolSpec
 from components.spec.stack import StackSpec
@@ -21,7 +22,6 @@ PREFIX = 16  # addresses of a /28, which the VPC CNI asks for at once under pref
 PREFIXES = (
     2  # one in use and one warm (WARM_PREFIX_TARGET=1): a node of one worker and its daemons runs fewer than 16 pods with own addresses
 )
-SYSTEM_PREFIXES = 8  # 110 pods, what the kubelet takes on a node of this size, in 7 prefixes and one warm
 LUSTRE_GIB_PER_SERVER = 1200  # the smallest storage target: an upper bound on the servers, which each have one interface
 CONTROL_PLANE = 16  # free addresses a subnet that EKS recommends for its control-plane interfaces during an upgrade
 
@@ -62,6 +62,13 @@ def nodes(label: str, count: int, interfaces: int = 1, prefixes: int = PREFIXES)
     return Part(addresses=addresses, reckoning=reckoning, prefixed=prefixed)
 
 
+def system_prefixes(stack: StackSpec, cat: Catalog) -> int:
+    """Prefixes of a system node, whose pods EKS alone limits: 110 pods in 7 prefixes, 250 of a large node in 16, and one warm."""
+    machine = cat.instances.get(stack.cluster.system_pool.instance_type) if stack.cluster else None
+    large = machine is not None and machine.vcpu >= LARGE_VCPU
+    return ceil((EKS_PODS_OF_LARGE if large else EKS_PODS) / PREFIX) + 1
+
+
 def _addressed(instance: InstanceType, pool: PoolSpec) -> int:
     return addressed_interfaces(instance, pool.efa_layout) if pool.fabric == "efa" and instance.efa else 1
 
@@ -95,7 +102,7 @@ def management_needs(stack: StackSpec, cat: Catalog) -> tuple[Need, ...]:
     if not parts:
         return ()
     if stack.cluster:
-        _spread(parts, stack.zones, "system", stack.cluster.system_pool.nodes, SYSTEM_PREFIXES)
+        _spread(parts, stack.zones, "system", stack.cluster.system_pool.nodes, system_prefixes(stack, cat))
     for pool in sorted(stack.pools, key=lambda each: each.name):
         if not accelerated(pool, cat):
             zones = [zone for zone in pool_zones(pool, stack.zones, cat) if zone in parts]

@@ -31,6 +31,8 @@ WHOLE_NODE_PODS = 32
 # Beyond this Kubernetes isn't tested by default.
 KUBELET_PODS = 110
 PREFIX_ADDRESSES = 16
+# Most pods that EKS lets a managed node have by itself, below 30 vCPU and from there on (EKS User Guide, create a managed node group).
+EKS_PODS, EKS_PODS_OF_LARGE, LARGE_VCPU = 110, 250, 30
 _HOST_NETWORK_PODS = 2  # aws-node and kube-proxy, which EC2's own formula adds
 
 

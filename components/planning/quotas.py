@@ -172,10 +172,11 @@ def _interfaces(stack: StackSpec, pools: dict[str, PoolSpec], cat: Catalog) -> I
         words.append(f"{name} {pool.max_nodes:,} x {each}")
         unit_words.append(f"{name} {pool.max_nodes:,} x {of_node}")
     if stack.cluster:
+        of_node = 1 + address_needs.system_prefixes(stack, cat)
         interfaces += stack.cluster.system_pool.nodes
-        units += stack.cluster.system_pool.nodes * (1 + address_needs.SYSTEM_PREFIXES)
+        units += stack.cluster.system_pool.nodes * of_node
         words.append(f"system {stack.cluster.system_pool.nodes}")
-        unit_words.append(f"system {stack.cluster.system_pool.nodes} x {1 + address_needs.SYSTEM_PREFIXES}")
+        unit_words.append(f"system {stack.cluster.system_pool.nodes} x {of_node}")
     points = sum(each.service != endpoints.GATEWAY for each in endpoints.needed(stack)) * len(network.zones)
     gateways = 0 if network.egress == "isolated" else len(network.zones) if network.nat_gateways == "per-zone" else 1
     interfaces += points + gateways

@@ -14,7 +14,7 @@ from components.naming import listed
 from components.planning import blocks, nodes, placement
 from components.planning.blocks import Window, stamp
 from components.planning.rules import rule
-from components.planning.rules_pools import alike, known, on_aws, type_path
+from components.planning.rules_pools import alike, known, on_aws, placeable, type_path
 from components.problems import Problem
 from components.spec.pools import Block, OnDemand, PoolSpec, Reservation
 from components.spec.stack import StackSpec
@@ -278,9 +278,7 @@ def node_groups_fit_cluster(stack: StackSpec, cat: Catalog) -> Iterator[Problem]
     limit = cat.limits.node_groups_per_cluster
     counts = list[tuple[str, int]]()
     for _, pool in on_aws(stack):
-        if not known(pool, cat) or (pool.fabric is not None and pool.fabric not in fabrics.FABRICS):
-            return
-        if isinstance(pool.capacity, Reservation) and pool.capacity.sizes and set(pool.capacity.sizes) != set(pool.capacity.ids):
+        if not placeable(pool, cat):
             return
         counts.append((pool.name, placement.groups(pool, cat=cat, spot_preprocessing=stack.spot_preprocessing)))
     system = 1 if stack.cluster else 0

@@ -15,7 +15,7 @@ from components.naming import listed
 from components.planning import nodes
 from components.planning.rules import rule
 from components.problems import Problem
-from components.spec.pools import NodeRange, PoolSpec
+from components.spec.pools import NodeRange, PoolSpec, Reservation
 from components.spec.stack import StackSpec
 
 MOST_TAINTS = 50
@@ -36,6 +36,14 @@ def on_aws(stack: StackSpec) -> Iterator[tuple[str, PoolSpec]]:
 def known(pool: PoolSpec, cat: Catalog) -> list[InstanceType]:
     """The pool's types, when the catalog knows every one of them; else none, and the rule on names speaks."""
     return [cat.instances[name] for name in pool.types] if all(name in cat.instances for name in pool.types) else []
+
+
+def placeable(pool: PoolSpec, cat: Catalog) -> bool:
+    """Whether the pool's node groups can be planned; where they can't, the rule on the word at fault speaks."""
+    capacity = pool.capacity
+    if isinstance(capacity, Reservation) and capacity.sizes and set(capacity.sizes) != set(capacity.ids):
+        return False
+    return bool(known(pool, cat)) and (pool.fabric is None or pool.fabric in fabrics.FABRICS)
 
 
 def driven(machine: InstanceType) -> bool:

@@ -134,16 +134,6 @@ def efa_has_what_it_needs(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             yield Problem(
                 id="lustre-efa", path=f"{path}.efa", said=said, hint="use deployment PERSISTENT_2 with storage SSD, or efa: false"
             )
-        yield from _clients(stack, cat, path, system)
-
-
-def _clients(stack: StackSpec, cat: Catalog, path: str, system: LustreSpec) -> Iterator[Problem]:
-    """Machines that can't use EFA to FSx reach the file system over TCP: it works, and what was paid for is idle."""
-    pools = [pool for pool in stack.pools if pool.purpose == "training" and accelerated(pool, cat)]
-    unable = sorted({name for pool in pools for name in pool.types if name in cat.instances and not cat.instances[name].lustre_efa_client})
-    if pools and unable and len(unable) == len({name for pool in pools for name in pool.types}):
-        said = f"{listed(unable)} can't reach FSx over EFA, so its throughput stays that of TCP"
-        yield Problem(id="lustre-efa-clients", path=f"{path}.efa", said=said, hint="use efa: false", severity="warning")
 
 
 @rule(each="storage.lustre")

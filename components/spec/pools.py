@@ -154,8 +154,8 @@ class PoolSpec(Spec):
     efa_interfaces: Count | None = Field(default=None, description="fewer EFA interfaces than the type takes; all when left out")
     security_groups: tuple[Text, ...] = Field(default=(), description="further security group ids on every interface")
     node_repair: Flag | None = Field(default=None, description="whether EKS replaces unhealthy nodes by itself")
-    update_max_unavailable: Annotated[int, Field(strict=True, ge=1, le=100)] = Field(
-        default=1, description="nodes of one group that an update takes away at once"
+    update_max_unavailable: Annotated[int, Field(strict=True, ge=1, le=100)] | None = Field(
+        default=None, description="nodes of one group that an update takes away at once; a tenth of the group when left out"
     )
     repairs: tuple[RepairSpec, ...] = Field(default=(), description="answers to single reasons, in place of EKS' own")
     protect: Flag = Field(default=False, description="whether the engine refuses to delete the pool's node groups")

@@ -51,6 +51,8 @@ pool = GpuPool(
         subnet_ids={ZONE: network.subnet_ids("compute", ZONE)},
         security_group_ids=[network.compute_security_group_id],
         efa_security_group_id=network.efa_security_group_id,
+        # One for every PCI bus of a p5; FSx serves 1,024 of all nodes together.
+        lustre_efa_interfaces=8,
         tags=tags,
         after=network.ready,
     ),

@@ -230,6 +230,13 @@ def test_the_system_pool_is_untainted_over_all_zones_and_in_the_management_group
     assert template["vpcSecurityGroupIds"] == ["network-management-id"]
 
 
+def test_the_system_pool_is_waited_for_while_it_is_updated_node_by_node() -> None:
+    group = one(declared(), "NodeGroup")
+    assert group.inputs["updateConfig"] == {"maxUnavailable": 1}
+    # Three nodes of up to 31 minutes each and half an hour: more than the provider's own hour.
+    assert group.timeouts == {"create": "1h", "update": "3h", "delete": "1h"}
+
+
 def test_system_nodes_on_arm_get_the_image_for_it() -> None:
     group = one(declared.__wrapped__(system_pool={"instance_type": "m7g.2xlarge", "nodes": 2}), "NodeGroup").inputs
     assert group["amiType"] == "AL2023_ARM_64_STANDARD"
@@ -271,6 +278,23 @@ def test_hybrid_networks_are_told_to_the_control_plane_and_reach_the_api() -> No
     assert found >= {"192.168.0.0/20", "192.168.16.0/20"}
 
 
+def hybrid_statements(records: tuple[Record, ...]) -> dict[str, Any]:
+    policy = json.loads(named_of(records, "RolePolicy", "cluster-hybrid-node").inputs["policy"])
+    return {each["Sid"]: each for each in policy["Statement"]}
+
+
+def test_machines_on_the_premises_find_and_deregister_themselves_and_those_of_no_other_cluster() -> None:
+    found = hybrid_statements(declared(remote=True))
+    assert (found["FindItself"]["Action"], found["FindItself"]["Resource"]) == (["ssm:DescribeInstanceInformation"], ["*"])
+    assert found["Leave"] == {
+        "Sid": "Leave",
+        "Effect": "Allow",
+        "Action": ["ssm:DeregisterManagedInstance"],
+        "Resource": ["arn:aws:ssm:us-west-2:111122223333:managed-instance/*"],
+        "Condition": {"StringEquals": {"ssm:resourceTag/EKSClusterARN": "arn:aws:eks:us-west-2:111122223333:cluster-cluster"}},
+    }
+
+
 def test_machines_on_the_premises_join_through_a_role_of_this_account_and_cluster() -> None:
     records = declared(remote=True)
     role = named_of(records, "Role", "cluster-hybrid-node")
@@ -279,7 +303,7 @@ def test_machines_on_the_premises_join_through_a_role_of_this_account_and_cluste
         {"Service": "ssm.amazonaws.com"},
         {"StringEquals": {"aws:SourceAccount": "111122223333"}},
     )
-    [join] = json.loads(named_of(records, "RolePolicy", "cluster-hybrid-node").inputs["policy"])["Statement"]
+    join = hybrid_statements(records)["Join"]
     assert join["Resource"] == ["arn:aws:eks:us-west-2:111122223333:cluster-cluster"]
     assert named_of(records, "AccessEntry", "cluster-hybrid-node").inputs["type"] == "HYBRID_LINUX"
     assert not any("hybrid" in each.name for each in declared())

@@ -416,9 +416,19 @@ def test_eks_gets_its_own_spelling_of_an_effect_and_pods_theirs() -> None:
 
 def test_reserved_and_training_pools_take_old_nodes_away_first() -> None:
     strategies = {each.name: each.inputs["updateConfig"] for each in of_type(declare(PRETRAIN, FINETUNE, PREPROCESS), "NodeGroup")}
-    assert strategies["pretrain-nodes-cr-0a1b2c3d4e5f60718"] == {"maxUnavailable": 1, "updateStrategy": "MINIMAL"}
-    assert strategies["finetune-nodes-cr-3a1b2c3d4e5f60718"] == {"maxUnavailable": 1, "updateStrategy": "MINIMAL"}
-    assert strategies["preprocess-nodes-spot"] == {"maxUnavailable": 1}
+    assert strategies["pretrain-nodes-cr-0a1b2c3d4e5f60718"] == {"maxUnavailable": 42, "updateStrategy": "MINIMAL"}
+    assert strategies["finetune-nodes-cr-3a1b2c3d4e5f60718"] == {"maxUnavailable": 2, "updateStrategy": "MINIMAL"}
+    assert strategies["preprocess-nodes-spot"] == {"maxUnavailable": 20}
+
+
+def test_the_engine_waits_for_a_node_group_as_long_as_its_update_takes() -> None:
+    waits = {each.name: each.timeouts for each in of_type(declare(PRETRAIN, PREPROCESS), "NodeGroup")}
+    # 417 nodes, 42 at a time: 10 turns of 51 minutes and half an hour.
+    assert waits["pretrain-nodes-cr-0a1b2c3d4e5f60718"] == {"create": "3h", "update": "9h", "delete": "4h"}
+    assert waits["preprocess-nodes-spot"] == {"create": "1h", "update": "6h", "delete": "2h"}
+    slow = of_type(declare({**PRETRAIN, "update_max_unavailable": 20}), "NodeGroup")[0]
+    assert slow.inputs["updateConfig"]["maxUnavailable"] == 20
+    assert slow.timeouts["update"] == "12h"
 
 
 def test_nodes_with_cards_are_repaired_unless_the_user_says_no() -> None:
@@ -523,3 +533,11 @@ def test_the_pools_record_is_the_stack_files_words() -> None:
     pool = named([each for each in declare(PRETRAIN) if each.type == "trainshed:pool:GpuPool"], "pretrain")
     assert pool.inputs["instance_type"] == "p5.48xlarge"
     assert pool.inputs["capacity"]["ids"] == list(IDS)
+
+
+@pytest.mark.parametrize("count", [0, 8])
+def test_every_template_of_a_pool_sets_efa_up_for_lustre_where_a_file_system_has_it(count: int) -> None:
+    templates = of_type(declare(PRETRAIN, lustre_efa_interfaces=count), "aws:ec2/launchTemplate:LaunchTemplate")
+    texts = [base64.b64decode(each.inputs["userData"]).decode() for each in templates]
+    assert ["wanted=8" in each for each in texts] == [count == 8] * len(IDS)
+    assert ["lnetctl" in each for each in texts] == [count == 8] * len(IDS)

@@ -6,12 +6,15 @@ from functools import cache
 from typing import Any
 
 import pulumi
+import pytest
 
+from components.manifests import volumes
+from components.manifests.machines import machine_of
 from components.spec.stack import StackSpec
 from components.volumes import FileSystemWires, Volumes, VolumesArgs
 from tests.components.in_cluster import REGISTRY, manifest, namespaces, records, wrong
 from tests.declared import Record, named, of_type
-from tests.given import CAT, stack, stack_of
+from tests.given import CAT, STACKS, stack, stack_of, task
 
 LINKS = "{path: /data, bucket: datasets, import: [new]}, {path: /saved, bucket: checkpoints, export: [new]}"
 POOLS = "[{name: train, purpose: training, instance_type: p5.48xlarge, zone: usw2-az3, nodes: 2}]"
@@ -80,12 +83,34 @@ def test_every_job_namespace_has_its_own_volumes_of_the_stacks_file_systems() ->
     assert not [each for each in declared() if each.type.endswith(":StorageClass")]
 
 
-def test_datasets_are_read_only_at_the_volume_and_at_the_mount() -> None:
-    words = spec_of("volumes-volume-team-a-datasets")
-    assert words["accessModes"] == ["ReadOnlyMany"]
-    assert words["csi"]["readOnly"] is True
-    assert words["mountOptions"] == ["flock", "noatime", "ro"]
-    assert spec_of("volumes-claim-team-a-datasets")["accessModes"] == ["ReadOnlyMany"]
+@pytest.mark.parametrize("name", [each for each in STACKS if stack(each).on_aws])
+def test_every_volume_has_the_access_mode_that_the_driver_mounts(name: str) -> None:
+    found = declared_of(stack(name))
+    volumes = [each.inputs["spec"] for each in of_type(found, "PersistentVolume")]
+    claims = [each.inputs["spec"] for each in of_type(found, "PersistentVolumeClaim")]
+    assert bool(volumes) == bool(stack(name).storage.lustre)
+    assert len(volumes) == len(claims)
+    assert all(each["csi"]["driver"] == "fsx.csi.aws.com" for each in volumes)
+    assert [each for each in (*volumes, *claims) if each["accessModes"] != ["ReadWriteMany"]] == []
+
+
+@pytest.mark.parametrize("name", [each for each in STACKS if stack(each).on_aws])
+def test_datasets_and_nothing_else_are_read_only_at_the_volume(name: str) -> None:
+    for each in of_type(declared_of(stack(name)), "PersistentVolume"):
+        words = each.inputs["spec"]
+        read_only = words["claimRef"]["name"] == "datasets"
+        assert words["csi"]["readOnly"] is read_only
+        assert words["mountOptions"] == (["flock", "noatime", "ro"] if read_only else ["flock", "noatime"])
+
+
+def test_datasets_are_read_only_in_the_pods_reference_and_at_its_mount() -> None:
+    """The driver's own mount follows the pod's reference, so the volume's word alone would not do."""
+    machine = machine_of(stack("prod").pool("pretrain"), CAT)
+    assert machine is not None
+    reference = [each for each in volumes.volumes(task("llama-405b"), machine) if each["name"] == "datasets"]
+    assert reference == [{"name": "datasets", "persistentVolumeClaim": {"claimName": "datasets", "readOnly": True}}]
+    mount = [each for each in volumes.mounts(task("llama-405b")) if each["name"] == "datasets"]
+    assert mount == [{"name": "datasets", "mountPath": "/datasets", "readOnly": True}]
 
 
 def test_checkpoints_are_written_by_all() -> None:
@@ -130,13 +155,6 @@ def test_a_job_makes_the_folders_and_spreads_checkpoints_over_disks() -> None:
     job = named(declared(), "volumes-prepare-train")
     [container] = job.inputs["spec"]["template"]["spec"]["containers"]
     assert container["image"] == f"{REGISTRY}/ecr-public/amazonlinux/amazonlinux:2023.9.20251117.1"
-    assert container["command"][2].split("\n") == [
-        "dnf install --assumeyes --setopt=install_weak_deps=False lustre-client",
-        "mkdir -p /system/saved",
-        "lfs setstripe --stripe-count 8 --stripe-size 4M /system/saved",
-        "chown 10001:10001 /system/saved",
-        "mkdir -p /system/data",
-    ]
     assert job.inputs["metadata"]["annotations"] == {"pulumi.com/skipAwait": "true"}
     assert job.inputs["spec"]["template"]["spec"]["nodeSelector"] == {"trainshed.io/purpose": "system"}
 

@@ -66,8 +66,21 @@ def test_the_rank_comes_from_the_index_and_the_master_is_the_first_worker_by_its
     assert fields["NODE_NAME"] == "spec.nodeName"
     env = words(rendered())
     assert (env["MASTER_ADDR"], env["MASTER_PORT"]) == ("llama-405b-workers-0-0.llama-405b", "29500")
-    network = rendered()[-1]["spec"]["network"]
-    assert network == {"enableDNSHostnames": True, "publishNotReadyAddresses": True, "subdomain": "llama-405b"}
+
+
+def test_the_first_worker_alone_has_a_name_which_resolves_before_it_is_ready():
+    """A list of every worker's address would be written anew with each pod of a large gang."""
+    assert rendered()[-1]["spec"]["network"] == {"enableDNSHostnames": False}
+    service = next(each for each in rendered() if each["kind"] == "Service")
+    assert service["spec"] == {
+        "clusterIP": "None",
+        "selector": {"jobset.sigs.k8s.io/jobset-name": "llama-405b", "batch.kubernetes.io/job-completion-index": "0"},
+        "publishNotReadyAddresses": True,
+    }
+    host, subdomain = words(rendered())["MASTER_ADDR"].split(".")
+    assert service["metadata"]["name"] == subdomain == pod(rendered())["subdomain"]
+    # An indexed job names its pods' hosts after itself and the index; JobSet names the job after itself, its part and the replica.
+    assert host == "llama-405b-workers-0" + "-0"
 
 
 def test_the_master_address_stands_before_every_variable_that_refers_to_it():

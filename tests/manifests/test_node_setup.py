@@ -76,6 +76,22 @@ def test_an_eks_image_is_told_nothing_of_the_cluster() -> None:
         assert "api-server" not in tomllib.loads(bottlerocket.render(setup(raw)))["settings"]["kubernetes"]
 
 
+def test_the_planned_pods_are_the_nodes_limit_whatever_eks_appends() -> None:
+    """Of two documents nodeadm keeps the last value of a setting and the flags of both; the kubelet reads its flags after its files."""
+    for name, pods in (("p5", 32), ("m7i", 110)):
+        kubelet = node_config(nodeadm.render(setup(POOLS[name])))["spec"]["kubelet"]
+        of_eks = {"config": {"maxPods": 250}, "flags": ["--node-labels=eks.amazonaws.com/nodegroup=x"]}
+        config, flags = {**kubelet["config"], **of_eks["config"]}, [*kubelet["flags"], *of_eks["flags"]]
+        limits = [int(flag.removeprefix("--max-pods=")) for flag in flags if flag.startswith("--max-pods=")]
+        assert (limits or [config["maxPods"]])[-1] == pods
+
+
+def test_an_own_image_which_nobody_adds_to_has_the_limit_in_its_configuration() -> None:
+    kubelet = node_config(nodeadm.render(setup(PRETRAIN), CLUSTER))["spec"]["kubelet"]
+    assert kubelet["config"]["maxPods"] == 32
+    assert not any(flag.startswith("--max-pods") for flag in kubelet["flags"])
+
+
 def test_an_own_image_is_told_all_four_coordinates() -> None:
     cluster = node_config(nodeadm.render(setup(PRETRAIN), CLUSTER))["spec"]["cluster"]
     assert cluster == {

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from components import catalog
 from components.planning import address_needs, addresses
 from components.planning.address_needs import Need, Part, nodes
+from components.spec.cluster import ClusterSpec
 from components.spec.network import NetworkSpec
 from components.spec.pools import PoolSpec
 from components.spec.stack import StackSpec
@@ -260,3 +261,11 @@ def test_pools_without_cards_live_in_the_management_network_over_all_zones() -> 
     assert address_needs.compute_needs(stack(pool), CAT) == ()
     found = {each.zone: each.arithmetic for each in address_needs.management_needs(stack(pool), CAT)}
     assert found == dict.fromkeys(("usw2-az2", "usw2-az3"), "system: 2 nodes x (1 + 8 x 16) = 258 + prep: 101 nodes x (1 + 2 x 16) = 3,333")
+
+
+def test_large_system_nodes_have_room_for_the_pods_that_eks_lets_them_have() -> None:
+    large = stack().model_copy(
+        update={"cluster": ClusterSpec.model_validate({"system_pool": {"instance_type": "m7i.8xlarge", "nodes": 3}})}
+    )
+    found = {each.zone: each.arithmetic for each in address_needs.management_needs(large, CAT)}
+    assert set(found.values()) == {"system: 2 nodes x (1 + 17 x 16) = 546"}

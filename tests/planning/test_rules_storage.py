@@ -367,14 +367,6 @@ def test_only_the_file_system_of_the_dataset_must_hold_it() -> None:
     assert told(storage) == []
 
 
-def test_machines_without_efa_to_fsx_make_the_option_idle() -> None:
-    pools = [{"name": "train", "purpose": "training", "instance_type": "p4d.24xlarge", "zone": "usw2-az3", "nodes": 2}]
-    words = {"name": "train", "zone": "usw2-az3", "capacity_gib": 38400, "throughput_mbps_per_tib": 125, "efa": True}
-    assert told({"lustre": [words]}, pools=pools) == [
-        "storage.lustre[0].efa: warning: p4d.24xlarge can't reach FSx over EFA, so its throughput stays that of TCP; use efa: false"
-    ]
-
-
 def test_the_copy_lies_in_a_region_that_exists_and_in_the_same_partition() -> None:
     assert told({"checkpoints": {"replicate_to": "us-moon-1"}}) == [
         'storage.checkpoints.replicate_to: "us-moon-1" is no region that the catalog knows; use another region, such as us-east-2'

@@ -33,19 +33,19 @@ def jobset(**changes: Any) -> dict[str, Any]:
     return {**JOBSET, **changes}
 
 
-def test_render_prints_the_three_objects_of_a_task_as_yaml():
+def test_render_prints_the_objects_of_a_task_as_yaml():
     result = RUN.invoke(job_app, ["render", "llama-405b", "--stack", "prod"])
     assert result.exit_code == 0, result.stderr
     found = list(yaml.safe_load_all(result.stdout))
-    assert [each["kind"] for each in found] == ["ServiceAccount", "ConfigMap", "JobSet"]
-    assert found[2]["spec"]["replicatedJobs"][0]["template"]["spec"]["parallelism"] == 1232
+    assert [each["kind"] for each in found] == ["ServiceAccount", "ConfigMap", "Service", "JobSet"]
+    assert found[3]["spec"]["replicatedJobs"][0]["template"]["spec"]["parallelism"] == 1232
     assert "&id" not in result.stdout
 
 
 def test_render_prints_one_json_object_and_nothing_else():
     result = RUN.invoke(job_app, ["render", "finetune-8b", "--stack", "prod", "--json"])
     assert result.exit_code == 0
-    assert [each["kind"] for each in json.loads(result.stdout)["items"]] == ["ServiceAccount", "ConfigMap", "JobSet"]
+    assert [each["kind"] for each in json.loads(result.stdout)["items"]] == ["ServiceAccount", "ConfigMap", "Service", "JobSet"]
 
 
 def test_render_gives_the_same_text_every_time():

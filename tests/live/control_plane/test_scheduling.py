@@ -62,6 +62,29 @@ def test_a_task_is_admitted_placed_whole_in_one_leaf_and_started(cluster: Cluste
 
 
 @pytest.mark.proves(
+    broken="nothing: a task for three nodes whose pods are not ready yet",
+    promised="the first worker's host name, and no other, has an address",
+)
+def test_the_first_worker_alone_gets_the_host_name_that_all_others_call(cluster: Cluster) -> None:
+    task = cluster.task("named", nodes=3)
+    cluster.submit(task)
+    cluster.wait_running(task)
+    namespace = jobset.namespace_of(task, cluster.settings.valid)
+    slices: list[Object] = []
+
+    def published() -> bool:
+        slices[:] = cluster.api.all("discovery.k8s.io/v1", "EndpointSlice", namespace, labels=f"kubernetes.io/service-name={task.task}")
+        return any(each.get("endpoints") for each in slices)
+
+    wait_for(published, what="an address for the first worker", seconds=60)
+    [endpoint] = [endpoint for each in slices for endpoint in each["endpoints"]]
+    first = next(pod for pod in cluster.pods(task) if pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] == "0")
+    assert endpoint["targetRef"]["name"] == first["metadata"]["name"]
+    address = next(each["value"] for each in first["spec"]["containers"][0]["env"] if each["name"] == "MASTER_ADDR")
+    assert f"{endpoint['hostname']}.{first['spec']['subdomain']}" == address
+
+
+@pytest.mark.proves(
     broken="a second task comes while the first fills the pool", promised="it waits with a reason, and starts whole once there is room"
 )
 def test_a_second_task_waits_for_room_and_then_starts(cluster: Cluster) -> None:
