@@ -17,11 +17,12 @@ from components.catalog import Catalog
 from components.planning.rules_cluster import check_name
 from components.planning.shares import with_default_queues
 from components.problems import Problem, errors, in_file_order, render
-from components.spec import document, unread
+from components.spec import document, secrets, unread
 from components.spec.canonical import canonical
 from components.spec.defaults import Default
 from components.spec.document import Document
 from components.spec.reading import PROJECT, Reading, read_config, read_stack
+from components.spec.scalars import json_number
 from components.spec.stack import StackSpec
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -86,12 +87,13 @@ def from_file(stack: str, cat: Catalog | None = None) -> Settings:
 def from_engine() -> Settings:
     """Settings of the stack that the engine runs. Raises pulumi.RunError naming every error; warnings go to the engine's log."""
     import pulumi
-    from pulumi.runtime.config import CONFIG, get_config_env
+    from pulumi.runtime.config import CONFIG, get_config_env, get_config_secret_keys_env, is_config_secret
 
     name = pulumi.get_stack()
     # The language host passes the configuration in the environment; what tests and the automation API set comes on top.
     config = {key: _decoded(value) for key, value in {**get_config_env(), **CONFIG.get()}.items()}
-    settings = _checked(name, read_config(config, _source(name, config)), catalog.load())
+    secret = frozenset({*get_config_secret_keys_env(), *(key for key in config if is_config_secret(key))})
+    settings = _unsaid(_checked(name, read_config(config, _source(name, config), secret), catalog.load()), config, secret)
     wrong = errors(settings.problems)
     if wrong:
         raise pulumi.RunError("\n".join(["the stack file has errors:", *(f"  {render(each)}" for each in wrong)]))
@@ -139,11 +141,17 @@ def _acknowledged(stack: StackSpec, problems: list[Problem]) -> list[Problem]:
     return out
 
 
+def _unsaid(settings: Settings, config: Mapping[str, Any], secret: frozenset[str]) -> Settings:
+    """The engine hides a secret only where it is printed whole: a problem may quote a part of it."""
+    values = {key.removeprefix(f"{PROJECT}:"): config[key] for key in secret if key in config}
+    return replace(settings, problems=tuple(secrets.unsaid(each, values) for each in settings.problems))
+
+
 def _decoded(value: str) -> Any:
     """Objects arrive as JSON; everything else is the text that was written."""
     if value[:1] in ("{", "["):
         try:
-            return json.loads(value)
+            return json.loads(value, parse_float=json_number)
         except ValueError:
             return value
     return value

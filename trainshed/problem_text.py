@@ -1,6 +1,6 @@
 """Problems as a person reads them: one line each, and on a terminal the line of the file with a caret.
 
-Hides how the place is cut out of the file.
+Hides how the place is cut out of the file, and which lines are not shown because they carry a secret.
 """
 
 from __future__ import annotations
@@ -8,19 +8,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from components.problems import Problem, render
+from components.spec import secrets
 from components.spec.document import Document
+from components.spec.stack import StackSpec
 
 _WIDTH = 160
 
 
 def lines(problems: Iterable[Problem], source: Document, *, carets: bool) -> Iterator[str]:
     """Text lines, without colour; `carets` adds the line of the file under each problem that has a place."""
+    known = secrets.names(StackSpec)
+    hidden = secrets.lines(source, known) if carets else frozenset[int]()
     for problem in problems:
         yield render(problem)
         if not carets or problem.where is None or problem.where.file != source.file:
             continue
         line = source.line(problem.where.line)
-        if "secure:" in line or not line.strip():
+        if problem.where.line in hidden or "secure:" in line or not line.strip():
             continue
         start = max(0, problem.where.column - _WIDTH // 2)
         yield f"    {line[start : start + _WIDTH]}"

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from components.spec.base import Cidr, Count, Days, Flag, Spec, Text
+from components.spec.base import Cidr, Flag, LogDays, NodeCount, Spec, StrictText, Text, in_quotes, matching
 
 
-def _version(value: object) -> object:
-    if isinstance(value, float | int) and not isinstance(value, bool):
-        # 1.30 and 1.3 are one number to YAML: the digit that was lost can't be guessed.
-        raise PydanticCustomError("unquoted_version", "YAML reads an unquoted 1.30 as the number 1.3; write the version in quotes")
+def _timeless(value: Any) -> Any:
+    if isinstance(value, date):
+        # What the engine makes of an unquoted time isn't what was written.
+        raise PydanticCustomError("unquoted_time", "an unquoted date or time inside is spelt otherwise when it arrives: put it in quotes")
+    inner: list[Any] = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+    for each in inner:
+        _timeless(each)
     return value
 
 
-KubernetesVersion = Annotated[str, BeforeValidator(_version), StringConstraints(strict=True, pattern=r"^1\.[0-9]{2}$")]
+KubernetesVersion = Annotated[
+    StrictText, BeforeValidator(in_quotes), matching(r"1\.[0-9]{2}", 'a minor version of Kubernetes such as "1.35" is wanted')
+]
 ControlPlaneTier = Literal["standard", "tier-xl", "tier-2xl", "tier-4xl", "tier-8xl"]
 
 
@@ -35,14 +41,16 @@ class SystemPoolSpec(Spec):
     """Untainted nodes for controllers, DNS and monitoring, spread over the zones."""
 
     instance_type: Text = Field(default="m7i.2xlarge", description="EC2 instance type")
-    nodes: Count = Field(default=3, description="how many nodes, over all zones")
+    nodes: NodeCount = Field(default=3, description="how many nodes, over all zones")
 
 
 class AddonSpec(Spec):
     """Another version or settings for an EKS add-on than the catalog's."""
 
     version: Text | None = Field(default=None, description="add-on version; the catalog's pin when left out")
-    configuration: dict[str, Any] = Field(default_factory=dict, description="configuration values, by the add-on's own schema")
+    configuration: Annotated[dict[str, Any], AfterValidator(_timeless)] = Field(
+        default_factory=dict, description="configuration values, by the add-on's own schema"
+    )
 
 
 class ClusterSpec(Spec):
@@ -56,5 +64,5 @@ class ClusterSpec(Spec):
     endpoint: EndpointSpec = Field(default_factory=EndpointSpec)
     admins: tuple[Text, ...] = Field(default=(), description="IAM role ARNs with administrator access entries")
     system_pool: SystemPoolSpec = Field(default_factory=SystemPoolSpec)
-    logs_days: Days = Field(default=90, description="how long control-plane logs are kept")
+    logs_days: LogDays = Field(default=90, description="how long control-plane logs are kept")
     addons: dict[str, AddonSpec] = Field(default_factory=dict, description="add-ons that differ from the catalog's pins")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, SecretStr, StringConstraints
+from pydantic import Field, SecretStr
 
-from components.spec.base import Cidr, Name, Spec, Text
+from components.spec.base import Cidr, Name, Spec, StrictText, Text, matching
 
 
 class Cloud(Spec):
@@ -34,7 +34,9 @@ class RemoteNetwork(Spec):
     pod_cidr: Cidr | None = None
 
 
-TransitGatewayId = Annotated[str, StringConstraints(strict=True, pattern=r"^tgw-[0-9a-f]{8,17}$")]
+TransitGatewayId = Annotated[
+    StrictText, matching(r"tgw-[0-9a-f]{8,17}", "a transit gateway id such as tgw-0a1b2c3d4e5f60718 is wanted", sealed=True)
+]
 
 
 class Hybrid(Spec):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
-from components.spec.base import Cidr, Days, Spec, ZoneId
+from components.spec.base import Cidr, LogDays, Spec, StrictText, ZoneId, matching
 
-EndpointService = Annotated[str, StringConstraints(strict=True, pattern=r"^[a-z0-9][a-z0-9.-]{0,60}$")]
+EndpointService = Annotated[
+    StrictText, matching(r"[a-z0-9][a-z0-9.-]{0,60}", "the name of a service's endpoint is wanted, such as secretsmanager or ecr.api")
+]
 
 
 class NetworkSpec(Spec):
@@ -32,4 +34,4 @@ class NetworkSpec(Spec):
     extra_endpoints: tuple[EndpointService, ...] = Field(
         default=(), description="further AWS services to reach through interface endpoints, such as [secretsmanager]"
     )
-    flow_log_days: Days = Field(default=30, description="how long flow logs are kept")
+    flow_log_days: LogDays = Field(default=30, description="how long flow logs are kept")

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
-from components.spec.base import Amount, Days, Flag, Percent, Spec, Text
+from components.spec.base import Amount, Days, Flag, LogDays, Percent, Spec, StrictText, Text, matching
 
-AlertTarget = Annotated[str, StringConstraints(strict=True, pattern=r"^(mailto:[^@\s]+@[^@\s]+|https://\S+|arn:aws[a-z-]*:sns:\S+)$")]
+AlertTarget = Annotated[
+    StrictText,
+    matching(
+        r"mailto:[^@\s]+@[^@\s]+|https://\S+|arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_.-]+",
+        "a mailto: address, an https: URL or the ARN of an SNS topic is wanted, such as mailto:oncall@example.com",
+        sealed=True,
+    ),
+]
 
 
 def topic_region(arn: str) -> str:
@@ -21,7 +28,7 @@ class ObservabilitySpec(Spec):
 
     alerts_to: tuple[AlertTarget, ...] = Field(default=(), description="mailto: addresses, https: URLs or SNS topic ARNs")
     metrics_days: Days = Field(default=30, description="days that metrics are kept")
-    logs_days: Days = Field(default=30, description="days that logs are kept")
+    logs_days: LogDays = Field(default=30, description="days that logs are kept")
 
 
 class BudgetSpec(Spec):

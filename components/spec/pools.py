@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+import re
+from datetime import date, datetime
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Discriminator, Field, StringConstraints, Tag
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
 
-from components.spec.base import Count, CountOrZero, Flag, Name, ReservationId, Spec, Text, ZoneId
+from components.spec.base import (
+    Count,
+    CountOrZero,
+    Flag,
+    Name,
+    NodeCount,
+    NodeCountOrZero,
+    ReservationId,
+    Spec,
+    StrictText,
+    Text,
+    ZoneId,
+    matching,
+)
+from components.spec.scalars import moment
 
 Purpose = Literal["training", "finetuning", "preprocessing", "evaluation", "system"]
 TaintEffect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute", "NO_SCHEDULE", "PREFER_NO_SCHEDULE", "NO_EXECUTE"]
@@ -20,28 +35,56 @@ def _aware(value: datetime) -> datetime:
     return value
 
 
-Moment = Annotated[datetime, AfterValidator(_aware)]
+def _written(value: object) -> object:
+    if isinstance(value, str) and re.match(r"\d{4}-\d\d?-\d", value):
+        # The engine hands an unquoted time to the program in Go's spelling.
+        return moment(value) or value
+    if isinstance(value, datetime):
+        return value
+    if isinstance(value, date):
+        raise PydanticCustomError("timezone", "a time with its zone is wanted, such as 2026-12-10T11:30:00Z")
+    # Pydantic would take a number, in quotes too, as seconds since 1970.
+    raise PydanticCustomError("no_moment", "a time is wanted, such as 2026-12-10T11:30:00Z")
+
+
+Moment = Annotated[datetime, BeforeValidator(_written), AfterValidator(_aware)]
+
+PlacementGroup = Annotated[
+    StrictText, matching(r"[ -~]{1,255}", "the name of a placement group is wanted: at most 255 printable ASCII characters", sealed=True)
+]
+ImageId = Annotated[StrictText, matching(r"ami-[0-9a-f]{8,17}", "the id of an AMI such as ami-0a1b2c3d4e5f60718 is wanted", sealed=True)]
+SecurityGroupId = Annotated[
+    StrictText, matching(r"sg-[0-9a-f]{8,17}", "the id of a security group such as sg-0a1b2c3d4e5f60718 is wanted", sealed=True)
+]
+ResourceGroupArn = Annotated[
+    StrictText,
+    matching(
+        r"arn:aws[a-z-]*:resource-groups:[a-z0-9-]+:[0-9]{12}:group/[A-Za-z0-9_.-]{1,300}(/[a-z0-9]+)?",
+        "the ARN of a resource group is wanted, such as arn:aws:resource-groups:us-west-2:111122223333:group/reserved",
+        sealed=True,
+    ),
+]
 
 
 class NodeRange(Spec):
     """A pool that follows its queue between two sizes."""
 
-    min: CountOrZero = Field(default=0, description="fewest nodes")
-    max: Count = Field(description="most nodes")
+    min: NodeCountOrZero = Field(default=0, description="fewest nodes")
+    max: NodeCount = Field(description="most nodes")
 
 
 def _nodes_shape(value: object) -> str:
     return "range" if isinstance(value, dict | NodeRange) else "fixed"
 
 
-Nodes = Annotated[Annotated[Count, Tag("fixed")] | Annotated[NodeRange, Tag("range")], Discriminator(_nodes_shape)]
+Nodes = Annotated[Annotated[NodeCount, Tag("fixed")] | Annotated[NodeRange, Tag("range")], Discriminator(_nodes_shape)]
 
 
 class OnDemand(Spec):
     """Bought by the hour, when there is room."""
 
     kind: Literal["on-demand"]
-    placement_group: Text | None = Field(
+    placement_group: PlacementGroup | None = Field(
         default=None, description="an existing cluster placement group by name, in place of one made for the pool"
     )
 
@@ -51,12 +94,14 @@ class Reservation(Spec):
 
     kind: Literal["reservation"]
     ids: tuple[ReservationId, ...] = Field(default=(), description="capacity reservation ids")
-    resource_group_arn: Annotated[str, StringConstraints(strict=True, pattern=r"^arn:aws[a-z-]*:resource-groups:")] | None = Field(
+    resource_group_arn: ResourceGroupArn | None = Field(
         default=None, description="ARN of a resource group of reservations, in place of ids"
     )
-    sizes: dict[ReservationId, Count] = Field(default_factory=dict, description="instances in each reservation; split evenly when left out")
-    reserved_nodes: Count | None = Field(default=None, description="instances reserved in all, checked against nodes")
-    placement_group: Text | None = Field(default=None, description="the placement group the reservation was made in, if it was")
+    sizes: dict[ReservationId, NodeCount] = Field(
+        default_factory=dict, description="instances in each reservation; split evenly when left out"
+    )
+    reserved_nodes: NodeCount | None = Field(default=None, description="instances reserved in all, checked against nodes")
+    placement_group: PlacementGroup | None = Field(default=None, description="the placement group the reservation was made in, if it was")
     preference: Text | None = Field(default=None, description="always the targeted reservation; any other word is refused")
 
 
@@ -66,7 +111,7 @@ class BlockPart(Spec):
     id: ReservationId
     start: Moment
     end: Moment
-    nodes: Count = Field(description="instances in this block, at most 64")
+    nodes: NodeCount = Field(description="instances in this block, at most 64")
     running: Flag = Field(default=False, description="set when deployed after the block's start: its nodes come at once")
 
 
@@ -103,7 +148,7 @@ class RepairSpec(Spec):
 
     condition: Literal["AcceleratedHardwareReady", "ContainerRuntimeReady", "KernelReady", "NetworkingReady", "StorageReady", "Ready"]
     reason: Text = Field(description="the reason the monitoring agent gives, such as NvidiaXID31Error")
-    wait_minutes: CountOrZero = Field(description="minutes before acting")
+    wait_minutes: Count = Field(description="minutes before acting")
     action: Literal["Replace", "Reboot", "NoAction"]
 
 
@@ -136,7 +181,7 @@ class PoolSpec(Spec):
         default=(), description="several zones, for pools without accelerators; all of the network's when left out"
     )
     nodes: Nodes = Field(description="how many nodes, or {min, max} for a pool that follows its queue")
-    spares: CountOrZero = Field(default=0, description="nodes kept out of the queue's quota, warm, for replacements")
+    spares: NodeCountOrZero = Field(default=0, description="nodes kept out of the queue's quota, warm, for replacements")
     # A word, not a closed list: the registry of fabrics says which exist, so that a new family needs no change here.
     fabric: Text | None = Field(default=None, description="how cards on different nodes talk: efa, tcp, infiniband or roce")
     capacity: Capacity = Field(default=OnDemand(kind="on-demand"), description="how the machines are bought")
@@ -148,11 +193,11 @@ class PoolSpec(Spec):
     root_volume_iops: Annotated[int, Field(strict=True, ge=3000, le=16000)] = Field(default=6000, description="its operations a second")
     root_volume_mib_per_s: Annotated[int, Field(strict=True, ge=125, le=1000)] = Field(default=600, description="its throughput in MiB/s")
     image_family: Text | None = Field(default=None, description="EKS AMI type, in place of the one that fits the accelerator")
-    image_id: Text | None = Field(default=None, description="an own AMI, in place of a family and release")
+    image_id: ImageId | None = Field(default=None, description="an own AMI, in place of a family and release")
     image_release: Text | None = Field(default=None, description="AMI release version; EKS' newest at the group's creation when left out")
     efa_layout: Literal["efa-only", "efa"] = Field(default="efa-only", description="how EFA interfaces are laid out")
     efa_interfaces: Count | None = Field(default=None, description="fewer EFA interfaces than the type takes; all when left out")
-    security_groups: tuple[Text, ...] = Field(default=(), description="further security group ids on every interface")
+    security_groups: tuple[SecurityGroupId, ...] = Field(default=(), description="further security group ids on every interface")
     node_repair: Flag | None = Field(default=None, description="whether EKS replaces unhealthy nodes by itself")
     update_max_unavailable: Annotated[int, Field(strict=True, ge=1, le=100)] | None = Field(
         default=None, description="nodes of one group that an update takes away at once; a tenth of the group when left out"

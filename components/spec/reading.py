@@ -6,14 +6,16 @@ Hides the `trainshed:` prefix, the defaults of the environment, and how a proble
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path as FilePath
 from typing import Any
 
-from components.naming import did_you_mean
+from components.naming import did_you_mean, listed, nearest
 from components.problems import Problem, Where
-from components.spec import document
+from components.spec import document, secrets
+from components.spec.base import SEALED
 from components.spec.defaults import Default, fill, left_out
 from components.spec.document import Document
 from components.spec.paths import Path, parsed, written
@@ -22,7 +24,19 @@ from components.spec.stack import StackSpec
 
 PROJECT = "trainshed"
 _TOP_KEYS = ("config", "environment", "secretsprovider", "encryptedkey", "encryptionsalt")
-_OTHER_NAMESPACES = re.compile(r"^(aws|kubernetes|pulumi|random|aws-native):")
+_OTHER_NAMESPACES = re.compile(r"^(kubernetes|pulumi|random|aws-native):")
+# What the AWS provider reads, in release 7.
+_AWS_KEYS = frozenset(
+    f"aws:{name}"
+    for name in (
+        *("accessKey", "allowedAccountIds", "assumeRoleWithWebIdentity", "assumeRoles", "customCaBundle", "defaultTags"),
+        *("ec2MetadataServiceEndpoint", "ec2MetadataServiceEndpointMode", "endpoints", "forbiddenAccountIds", "httpProxy", "httpsProxy"),
+        *("ignoreTags", "insecure", "maxRetries", "noProxy", "profile", "region", "retryMode", "s3UsEast1RegionalEndpoint"),
+        *("s3UsePathStyle", "secretKey", "sharedConfigFiles", "sharedCredentialsFiles", "skipCredentialsValidation"),
+        *("skipMetadataApiCheck", "skipRegionValidation", "skipRequestingAccountId", "stsRegion", "tagPolicyCompliance", "token"),
+        *("tokenBucketRateLimiterCapacity", "useDualstackEndpoint", "useFipsEndpoint", "userAgents"),
+    )
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +56,17 @@ class Reading:
     def _where(self, problem: Problem) -> Where | None:
         if not self.document.file:
             return None
-        return self.document.where(_in_file(parsed(problem.path), self.document), of_key=problem.id in ("unknown-key", "key-twice"))
+        path = self._by_text.get(problem.path) or _in_file(parsed(problem.path), self.document)
+        return self.document.where(path, of_key=problem.id in ("unknown-key", "key-twice"))
+
+    @cached_property
+    def _by_text(self) -> dict[str, Path]:
+        """Paths in the file by the words that name them: a key may hold dots, such as a registry's."""
+        named: dict[str, Path] = {}
+        for path in self.document.values:
+            if len(path) > 1 and path[0] == "config":
+                named.setdefault(written((str(path[1]).removeprefix(f"{PROJECT}:"), *path[2:])), path)
+        return named
 
 
 def read_stack(path: FilePath, shown_as: str | None = None) -> Reading:
@@ -52,7 +76,7 @@ def read_stack(path: FilePath, shown_as: str | None = None) -> Reading:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         others = sorted(each.name for each in path.parent.glob("Pulumi.*.yaml")) if path.parent.is_dir() else []
-        hint = did_you_mean(path.name, others) if others else f"write one in {path.parent}/"
+        hint = _stack_meant(path.name, others) if others else f"write one in {path.parent}/"
         return Reading(stack=None, problems=(Problem(id="stack-file-missing", path="", said=f"there is no stack file {name}", hint=hint),))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is not UTF-8 text"
@@ -60,6 +84,13 @@ def read_stack(path: FilePath, shown_as: str | None = None) -> Reading:
             stack=None, problems=(Problem(id="stack-file-unreadable", path="", said=f"the stack file {name} can't be read: {reason}"),)
         )
     return read_text(text, name)
+
+
+def _stack_meant(name: str, others: list[str]) -> str:
+    # Every name begins and ends alike: only what lies between tells which is meant.
+    stacks = [each.removeprefix("Pulumi.").removesuffix(".yaml") for each in others]
+    near = nearest(name.removeprefix("Pulumi.").removesuffix(".yaml"), stacks)
+    return f'did you mean "Pulumi.{near}.yaml"?' if near else f"the stacks there are {listed(stacks)}"
 
 
 def read_text(text: str, name: str) -> Reading:
@@ -92,27 +123,20 @@ def read_text(text: str, name: str) -> Reading:
 _SMALLEST = "the smallest has aws:region, trainshed:environment, trainshed:network with zones, and one pool in trainshed:pools"
 
 
-def read_config(config: Mapping[str, Any], source: Document | None = None) -> Reading:
-    """Read settings by their full names (`aws:region`, `trainshed:pools`); `source` gives places."""
-    data: dict[str, Any] = {}
-    problems: list[Problem] = []
-    for key, value in config.items():
-        name = key.removeprefix(f"{PROJECT}:")
-        if key == "aws:region":
-            data["region"] = value
-        elif ":" in name and not _OTHER_NAMESPACES.match(name):
-            known = [f"{PROJECT}:{field}" for field in StackSpec.model_fields if field != "region"] + ["aws:region"]
-            problems.append(Problem(id="unknown-key", path=key, said=f'"{key}" is not a key here', hint=did_you_mean(key, known)))
-        elif name == "region":
-            problems.append(Problem(id="unknown-key", path="region", said='"region" is not a key here', hint='did you mean "aws:region"?'))
-        elif ":" not in name:
-            data[name] = _opened(value)
+def read_config(config: Mapping[str, Any], source: Document | None = None, secret_keys: frozenset[str] = frozenset()) -> Reading:
+    """Read settings by their full names (`aws:region`, `trainshed:pools`).
+
+    `source` gives places; what stands under `secret_keys`, also full names, was encrypted and is never shown.
+    """
+    data, problems = _sorted_out(config, source or Document(file=""))
     if "region" not in data:
         form = data.get("form")
         if not (isinstance(form, dict) and form.get("kind") == "self-hosted"):
             problems.append(Problem(id="missing-key", path="aws:region", said="is missing", hint="the AWS region, such as us-west-2"))
+    hidden = frozenset("region" if key == "aws:region" else key.removeprefix(f"{PROJECT}:") for key in secret_keys)
+    problems += _in_the_clear(data, hidden)
     filled, defaults = fill(data)
-    shaped: Shaped = validate(StackSpec, filled, partly=True)
+    shaped: Shaped = validate(StackSpec, filled, hidden, partly=True)
     stack: StackSpec | None = shaped.value
     if stack is not None:
         given = {each.path for each in defaults}
@@ -128,6 +152,48 @@ def read_config(config: Mapping[str, Any], source: Document | None = None) -> Re
     return replace(reading, problems=tuple(reading.placed([*problems, *map(_named, shaped.problems)])))
 
 
+def _sorted_out(config: Mapping[str, Any], source: Document) -> tuple[dict[str, Any], list[Problem]]:
+    """The settings without their prefix, and problems of their names."""
+    data: dict[str, Any] = {}
+    problems: list[Problem] = []
+    given: dict[str, str] = {}
+    for key, value in config.items():
+        name = key.removeprefix(f"{PROJECT}:")
+        if key == "aws:region":
+            data["region"] = value
+        elif key.startswith("aws:"):
+            if key not in _AWS_KEYS:
+                problems.append(Problem(id="unknown-key", path=key, said=f'"{key}" is not a key here', hint=did_you_mean(key, _AWS_KEYS)))
+        elif not name:
+            place = source.keys.get(("config", key))
+            hint = f"write the name of a setting, such as {PROJECT}:pools"
+            problems.append(Problem(id="unknown-key", path=key, said=f'"{key}" is not a key here', hint=hint, where=place))
+        elif ":" in name and not _OTHER_NAMESPACES.match(name):
+            known = [f"{PROJECT}:{field}" for field in StackSpec.model_fields if field != "region"] + ["aws:region"]
+            problems.append(Problem(id="unknown-key", path=key, said=f'"{key}" is not a key here', hint=did_you_mean(key, known)))
+        elif name == "region":
+            problems.append(Problem(id="unknown-key", path="region", said='"region" is not a key here', hint='did you mean "aws:region"?'))
+        elif name in given:
+            first = source.keys.get(("config", given[name]))
+            hint = f"the first is at line {first.line}: keep one" if first else "keep one"
+            said = f'the setting "{name}" is given twice, as "{given[name]}" and as "{key}"'
+            problems.append(Problem(id="key-twice", path=name, said=said, hint=hint, where=source.keys.get(("config", key))))
+        elif ":" not in name:
+            given[name] = key
+            data[name] = _opened(value)
+    return data, problems
+
+
+def _in_the_clear(data: dict[str, Any], hidden: frozenset[str]) -> Iterator[Problem]:
+    for path in secrets.plain(data, secrets.names(StackSpec)):
+        if path[0] in hidden:
+            continue
+        name = written(path)
+        said = "is a secret, but stands here as readable text"
+        hint = f"encrypt it: pulumi config set --secret --path {PROJECT}:{name} < FILE"
+        yield Problem(id="secret-in-the-clear", path=name, said=said, hint=hint, severity="warning")
+
+
 def _named(problem: Problem) -> Problem:
     """The region is read from `aws:region`, and is called so."""
     return replace(problem, path="aws:region") if problem.path == "region" else problem
@@ -138,7 +204,7 @@ def _opened(value: Any) -> Any:
     if isinstance(value, dict):
         mapping: dict[str, Any] = value
         if set(mapping) == {"secure"}:
-            return "<secret>"
+            return SEALED
         return {key: _opened(inner) for key, inner in mapping.items()}
     if isinstance(value, list):
         items: list[Any] = value

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, SecretStr, ValidationError
@@ -17,9 +19,10 @@ from pydantic.fields import FieldInfo
 
 from components.naming import did_you_mean, listed, nearest
 from components.problems import Problem
-from components.spec import unread
-from components.spec.base import PATTERN_WORDS, Spec
+from components.spec import secrets, unread
+from components.spec.base import SEALED, Spec
 from components.spec.paths import Path, parsed, written
+from components.spec.scalars import scalar
 
 _WANTED = {
     "int_type": "a whole number is wanted",
@@ -35,6 +38,7 @@ _WANTED = {
     "dict_type": "a mapping of keys to values is wanted",
     "model_type": "a mapping of keys to values is wanted",
     "model_attributes_type": "a mapping of keys to values is wanted",
+    "no_moment": "a time is wanted, such as 2026-12-10T11:30:00Z",
     "datetime_type": "a time is wanted, such as 2026-12-10T11:30:00Z",
     "datetime_parsing": "a time is wanted, such as 2026-12-10T11:30:00Z",
     "datetime_from_date_parsing": "a time is wanted, such as 2026-12-10T11:30:00Z",
@@ -52,16 +56,19 @@ class Shaped:
 
 
 def shown(value: object) -> str:
-    """A value as the user would write it, kept short; never the inside of a secret."""
+    """A value as the user would write it, kept short."""
     if isinstance(value, dict) and set(value) == {"secure"}:
         return "a secret"
+    if isinstance(value, date):
+        return value.isoformat().replace("+00:00", "Z")
     text = json.dumps(value, default=str, ensure_ascii=False)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def validate(model: type[BaseModel], data: dict[str, Any], *, partly: bool = False) -> Shaped:
+def validate(model: type[BaseModel], data: dict[str, Any], secret_keys: frozenset[str] = frozenset(), *, partly: bool = False) -> Shaped:
     """Validate; on errors tell them all and mend a copy (coerce, take the nearest word, else drop) so that later rules can run.
 
+    What lies under `secret_keys`, and in fields that hold secrets, is told without its value.
     `partly` keeps every item of a list where it is, and leaves unread in the value whatever was mended or missing.
     """
     problems: list[Problem] = []
@@ -73,7 +80,7 @@ def validate(model: type[BaseModel], data: dict[str, Any], *, partly: bool = Fal
         try:
             value = model.model_validate(current)
         except ValidationError as error:
-            found = list(_translate(model, current, error))
+            found = list(_translate(model, current, error, secret_keys))
             inside = [path for each, path, _ in found if each.id != "empty"]
             found = [item for item in found if item[0].id != "empty" or not any(_touch(item[1], path) for path in inside)]
             # What a later round finds at, in or around something already told is only its echo.
@@ -101,6 +108,7 @@ def validate(model: type[BaseModel], data: dict[str, Any], *, partly: bool = Fal
 
 
 _DROP = object()
+_SECRET = {"secure": ""}
 _UNSET = object()  # as _DROP, of an item that lacks a key
 
 
@@ -136,7 +144,9 @@ def _depth_first(path: Path) -> tuple[Any, ...]:
     return tuple((1, part, "") if isinstance(part, int) else (0, 0, part) for part in path)
 
 
-def _translate(model: type[BaseModel], data: dict[str, Any], error: ValidationError) -> Iterator[tuple[Problem, Path, object]]:
+def _translate(
+    model: type[BaseModel], data: dict[str, Any], error: ValidationError, secret_keys: frozenset[str]
+) -> Iterator[tuple[Problem, Path, object]]:
     seen: set[tuple[str, Path]] = set()
     for each in error.errors(include_url=False, include_input=True):
         kind, location = each["type"], tuple(each["loc"])
@@ -144,7 +154,16 @@ def _translate(model: type[BaseModel], data: dict[str, Any], error: ValidationEr
         if (kind, path) in seen:
             continue
         seen.add((kind, path))
-        yield _problem(model, data, kind, path, each.get("input"), dict(each.get("ctx") or {}), each["msg"])
+        value = each.get("input")
+        concealed = path[:1] and path[0] in secret_keys
+        value = _SECRET if concealed else _showable(model, data, path, value)
+        yield _problem(model, data, kind, path, value, dict(each.get("ctx") or {}), each["msg"])
+        if kind == "union_tag_not_found" and isinstance(each.get("input"), dict):
+            # Without its kind pydantic looks no further, though the kind may just be misspelt.
+            known = {info.alias or name for holder in _models_at(model, data, path) for name, info in holder.model_fields.items()}
+            for key in each["input"]:
+                if key not in known:
+                    yield _problem(model, data, "extra_forbidden", (*path, key), None, {}, "")
 
 
 def _path(data: object, location: tuple[Any, ...], *, missing: bool) -> Path:
@@ -165,15 +184,17 @@ def _problem(
     model: type[BaseModel], data: dict[str, Any], kind: str, path: Path, value: Any, context: dict[str, Any], message: str
 ) -> tuple[Problem, Path, object]:
     text = written(path)
-    if _is_secret(model, data, path):
-        value = {"secure": ""}
     if kind == "extra_forbidden":
         holder = _models_at(model, data, path[:-1])
         names = [info.alias or name for each in holder for name, info in each.model_fields.items()]
-        hint = did_you_mean(str(path[-1]), names)
+        answers = [each.computed[str(path[-1])] for each in holder if issubclass(each, Spec) and path[-1] in each.computed]
+        hint = answers[0] if answers else did_you_mean(str(path[-1]), names)
         return Problem(id="unknown-key", path=text, said=f'"{path[-1]}" is not a key here', hint=hint), path, _DROP
     if kind == "missing":
         return Problem(id="missing-key", path=text, said="is missing", hint=_describe(model, data, path)), path[:-1], _UNSET
+    if value == SEALED:
+        hint = "write it as plain text: what is declared follows from it"
+        return Problem(id="encrypted", path=text, said="is encrypted", hint=hint), path, _DROP
     if kind == "union_tag_not_found":
         tags = [str(kind) for each in _models_at(model, data, path) for kind in _kinds(each)]
         return Problem(id="missing-key", path=f"{text}.kind", said="is missing", hint=f"use one of: {', '.join(tags)}"), path, _DROP
@@ -181,8 +202,11 @@ def _problem(
         tag = str(context.get("tag", ""))
         tags = _tags(context)
         hint = did_you_mean(tag, tags)
+        if value == _SECRET:
+            hint = f"use one of: {', '.join(tags)}"
+        said = f"{shown(value if value == _SECRET else tag)} is not a kind"
         inner = (*path, "kind")
-        return Problem(id="unknown-word", path=written(inner), said=f'"{tag}" is not a kind', hint=hint), inner, nearest(tag, tags) or _DROP
+        return Problem(id="unknown-word", path=written(inner), said=said, hint=hint), inner, nearest(tag, tags) or _DROP
     if kind in ("literal_error", "enum"):
         words = _literals(context)
         hint = did_you_mean(value, words) if isinstance(value, str) else f"use one of: {', '.join(words)}"
@@ -194,12 +218,17 @@ def _problem(
 def _wrong_value(kind: str, path: Path, text: str, value: Any, context: dict[str, Any], message: str) -> tuple[Problem, Path, object]:
     if kind in ("greater_than", "greater_than_equal", "less_than", "less_than_equal"):
         bound = context.get("gt", context.get("ge", context.get("lt", context.get("le"))))
+        if isinstance(bound, float) and bound.is_integer():
+            bound = int(bound)
         word = {"greater_than": "more than", "greater_than_equal": "at least", "less_than": "less than", "less_than_equal": "at most"}[kind]
-        repair: object = bound if kind.endswith("equal") else _DROP
+        # The most that is allowed may be a stack too large to say anything sensible about.
+        repair: object = bound if kind == "greater_than_equal" else _DROP
         return Problem(id="out-of-range", path=text, said=f"{shown(value)} is out of range", hint=f"{word} {bound} is wanted"), path, repair
-    if kind == "string_pattern_mismatch":
-        words = PATTERN_WORDS.get(str(context.get("pattern")), f"text like {context.get('pattern')} is wanted")
-        return Problem(id="malformed", path=text, said=f"{shown(value)} is malformed", hint=words), path, _DROP
+    if kind == "malformed":
+        return Problem(id="malformed", path=text, said=f"{shown(value)} is malformed", hint=message), path, _DROP
+    if kind == "string_too_long":
+        hint = f"at most {context.get('max_length')} characters are wanted"
+        return Problem(id="too-long", path=text, said=f"{shown(value)} is too long", hint=hint), path, _DROP
     if kind in ("too_short", "string_too_short"):
         return Problem(id="empty", path=text, said="is empty", hint=f"at least {context.get('min_length', 1)} is wanted"), path, _DROP
     if kind in _WANTED:
@@ -210,8 +239,12 @@ def _wrong_value(kind: str, path: Path, text: str, value: Any, context: dict[str
         said = f"{shown(value)} is {_kind_of(value)}" if kind != "cidr" else f"{shown(value)} is malformed"
         if kind == "timezone":
             said = "has no time zone"
+        if kind == "cidr" and value == _SECRET:
+            message = "an IPv4 range such as 10.0.0.0/16 is wanted"
         repair = nearest_flag(value) if kind == "flag" else _DROP
         return Problem(id=ids[kind], path=text, said=said, hint=message), path, repair
+    if kind == "unquoted_time":
+        return Problem(id="wrong-type", path=text, said="holds a time", hint=message), path, _DROP
     said = f"{shown(value)}: {message}" if kind != "value_error" else message.removeprefix("Value error, ")
     return Problem(id="malformed", path=text, said=said), path, _DROP
 
@@ -227,7 +260,9 @@ def _kind_of(value: object) -> str:
         return "a boolean"
     if isinstance(value, int | float):
         return "a number"
-    if value == {"secure": ""}:
+    if isinstance(value, date):
+        return "a time"
+    if value == _SECRET:
         return "of another type"
     if isinstance(value, str):
         return "text"
@@ -238,20 +273,19 @@ def _quoting(kind: str, value: object) -> str:
     if kind in ("int_type", "float_type") and isinstance(value, str):
         wanted = _WANTED[kind]
         return f"{wanted}: write it without quotes" if _coerced(kind, value) is not _DROP else wanted
-    if kind == "string_type" and isinstance(value, int | float) and not isinstance(value, bool):
+    if kind == "string_type" and isinstance(value, int | float | date) and not isinstance(value, bool):
         return "text is wanted: put it in quotes"
     return ""
 
 
 def _coerced(kind: str, value: object) -> object:
-    try:
-        if kind.startswith("int") and isinstance(value, str | float):
-            return int(float(value))
-        if kind.startswith("float") and isinstance(value, str):
-            return float(value)
-    except ValueError:
-        return _DROP
-    if kind == "string_type" and isinstance(value, int | float):
+    # What the quotes were put around by mistake is what it would be without them.
+    meant = scalar(value) if isinstance(value, str) else value
+    if kind.startswith("int") and isinstance(meant, int | float) and not isinstance(meant, bool):
+        return int(meant) if math.isfinite(meant) else _DROP
+    if kind.startswith("float") and isinstance(meant, int | float) and not isinstance(meant, bool):
+        return float(meant)
+    if kind == "string_type" and isinstance(value, int | float | date):
         return str(value)
     return _DROP
 
@@ -288,18 +322,40 @@ def _mend(data: Any, path: Path, repair: object) -> bool:
 
 def _models_at(model: type[BaseModel], data: Any, path: Path) -> list[type[BaseModel]]:
     """The models that could stand at a path; of a union, the one whose `kind` the data names."""
-    models: list[type[BaseModel]] = [model]
+    found: list[Any] = [model]
     here: Any = data
     for part in path:
         here = _step(here, part)
-        if isinstance(part, int):
-            continue
-        fields = [info for each in models for name, info in each.model_fields.items() if part in (name, info.alias)]
-        models = [inner for info in fields for inner in _models_in(info.annotation)]
+        found = [each for annotation in found for inner in _inside(annotation, part) for each in _flat(inner)]
         kind = here.get("kind") if isinstance(here, dict) else None
         if kind is not None:
-            models = [each for each in models if kind in _kinds(each)] or models
-    return models
+            found = [each for each in found if kind in _kinds(each)] or found
+    return [each for each in found if _is_model(each)]
+
+
+def _inside(annotation: Any, part: str | int) -> Iterator[Any]:
+    """What may stand at one step into a value of a type."""
+    if _is_model(annotation):
+        yield from (info.annotation for name, info in annotation.model_fields.items() if part in (name, info.alias))
+    elif get_origin(annotation) is dict:
+        yield get_args(annotation)[1]
+    elif get_origin(annotation) in (tuple, list) and isinstance(part, int):
+        yield get_args(annotation)[0]
+
+
+def _flat(annotation: Any) -> Iterator[Any]:
+    """The types that a union allows."""
+    if get_origin(annotation) is Annotated:
+        yield from _flat(get_args(annotation)[0])
+    elif get_origin(annotation) in (Union, types.UnionType):
+        for each in get_args(annotation):
+            yield from _flat(each)
+    else:
+        yield annotation
+
+
+def _is_model(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
 def _step(here: Any, part: str | int) -> Any:
@@ -309,24 +365,26 @@ def _step(here: Any, part: str | int) -> Any:
         return None
 
 
+def _showable(model: type[BaseModel], data: Any, path: Path, value: Any) -> Any:
+    """The value as a message may show it."""
+    if _is_secret(model, data, path):
+        return _SECRET
+    here = _models_at(model, data, path) if path else [model]
+    if isinstance(value, str) and value != SEALED and any(secrets.names(each) for each in here):
+        # In place of a mapping that holds a secret stands perhaps that secret; one of the kinds is none.
+        return value if nearest(value, [str(kind) for each in here for kind in _kinds(each)]) else _SECRET
+    return secrets.masked(value, secrets.names(model))
+
+
 def _is_secret(model: type[BaseModel], data: Any, path: Path) -> bool:
     holders = _models_at(model, data, path[:-1]) if path else []
     fields = [info for each in holders for name, info in each.model_fields.items() if path[-1] in (name, info.alias)]
     return any(info.annotation is SecretStr for info in fields)
 
 
-def _kinds(model: type[BaseModel]) -> tuple[Any, ...]:
-    info = model.model_fields.get("kind")
+def _kinds(model: Any) -> tuple[Any, ...]:
+    info = model.model_fields.get("kind") if _is_model(model) else None
     return get_args(info.annotation) if info else ()
-
-
-def _models_in(annotation: Any) -> list[type[BaseModel]]:
-    origin = get_origin(annotation)
-    if origin is Annotated:
-        return _models_in(get_args(annotation)[0])
-    if origin in (Union, types.UnionType, tuple, list, dict):
-        return [inner for each in get_args(annotation) for inner in _models_in(each)]
-    return [annotation] if isinstance(annotation, type) and issubclass(annotation, BaseModel) else []
 
 
 def _describe(model: type[BaseModel], data: Any, path: Path) -> str:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
@@ -122,6 +123,11 @@ class HardwareSpec(Spec):
 
 class ParallelismSpec(Spec):
     """How the model and the batch are split; what is left out the planner chooses."""
+
+    computed: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("data", "data_parallel", "data_parallel_size", "dp"),
+        "data parallelism is computed: the task's cards divided by tensor x pipeline x context",
+    )
 
     tensor: Count | None = Field(default=None, description="cards that share each matrix")
     pipeline: Count | None = Field(default=None, description="stages of consecutive layers")

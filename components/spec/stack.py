@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from components.spec.base import Flag, Region, Spec
+from components.spec.base import Flag, Region, Spec, matching
 from components.spec.cluster import ClusterSpec
 from components.spec.form import Cloud, Form, SelfHosted
 from components.spec.network import NetworkSpec
@@ -16,8 +16,16 @@ from components.spec.queues import QueueSpec
 from components.spec.storage import StorageSpec
 
 Environment = Literal["dev", "staging", "prod", "standby"]
-TagKey = Annotated[str, StringConstraints(strict=True, pattern=r"^[\w .:/=+@-]+$", max_length=128)]
-TagValue = Annotated[str, StringConstraints(strict=True, pattern=r"^[\w .:/=+@-]*$", max_length=256)]
+TagKey = Annotated[
+    str,
+    StringConstraints(strict=True, max_length=128),
+    matching(r"[\w .:/=+@-]+", "a tag's key is wanted: letters, digits, spaces and . : / = + @ _ -"),
+]
+TagValue = Annotated[
+    str,
+    StringConstraints(strict=True, max_length=256),
+    matching(r"[\w .:/=+@-]*", "a tag's value is wanted: letters, digits, spaces and . : / = + @ _ -", sealed=True),
+]
 
 
 class StackSpec(Spec):

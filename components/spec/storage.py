@@ -4,17 +4,48 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import BeforeValidator, Field, StringConstraints
 
-from components.spec.base import AbsolutePath, Count, CountOrZero, Days, Flag, Name, Region, Spec, Text, ZoneId
+from components.spec.base import (
+    AbsolutePath,
+    Count,
+    CountOrZero,
+    Days,
+    Flag,
+    Name,
+    Region,
+    Spec,
+    StrictText,
+    Text,
+    ZoneId,
+    in_quotes,
+    matching,
+)
 
 LinkEvent = Literal["new", "changed", "deleted"]
-Organisation = Annotated[str, StringConstraints(strict=True, pattern=r"^o-[a-z0-9]{10,32}$")]
-RepositoryName = Annotated[str, StringConstraints(strict=True, pattern=r"^[a-z0-9]+([._/-][a-z0-9]+)*$", max_length=200)]
-SecretArn = Annotated[str, StringConstraints(strict=True, pattern=r"^arn:aws[a-z-]*:secretsmanager:\S+:secret:ecr-pullthroughcache/\S+$")]
+Organisation = Annotated[StrictText, matching(r"o-[a-z0-9]{10,32}", "an organisation's id such as o-a1b2c3d4e5 is wanted", sealed=True)]
+RepositoryName = Annotated[
+    str,
+    StringConstraints(strict=True, max_length=200),
+    matching(
+        r"[a-z0-9]+([._/-][a-z0-9]+)*",
+        "a repository's name is wanted: lower-case words, joined by dots, dashes, underscores or slashes",
+    ),
+]
+SecretArn = Annotated[
+    StrictText,
+    matching(
+        r"arn:aws[a-z-]*:secretsmanager:\S+:secret:ecr-pullthroughcache/\S+",
+        "the ARN of a secret is wanted whose name begins with ecr-pullthroughcache/, as ECR asks for",
+        sealed=True,
+    ),
+]
 # A weekday as a word: YAML reads 7:04:00 as a number to the base of sixty.
-WeeklyTime = Annotated[str, StringConstraints(strict=True, pattern=r"^(mon|tue|wed|thu|fri|sat|sun) ([01][0-9]|2[0-3]):[0-5][0-9]$")]
-DailyTime = Annotated[str, StringConstraints(strict=True, pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
+WeeklyTime = Annotated[
+    StrictText,
+    matching(r"(mon|tue|wed|thu|fri|sat|sun) ([01][0-9]|2[0-3]):[0-5][0-9]", 'a weekday and a time in UTC such as "sun 04:00" are wanted'),
+]
+DailyTime = Annotated[StrictText, matching(r"([01][0-9]|2[0-3]):[0-5][0-9]", 'a time in UTC such as "04:00" is wanted, in quotes')]
 
 
 class DatasetsSpec(Spec):
@@ -89,7 +120,7 @@ class LustreSpec(Spec):
     drive_cache: Flag = Field(default=False, description="whether HDD has an SSD read cache")
     efa: Flag = Field(default=False, description="whether clients reach it over EFA")
     compression: Literal["LZ4", "NONE"] = Field(default="LZ4", description="data compression")
-    version: Literal["2.10", "2.12", "2.15"] = Field(default="2.15", description="Lustre version")
+    version: Annotated[Literal["2.10", "2.12", "2.15"], BeforeValidator(in_quotes)] = Field(default="2.15", description="Lustre version")
     metadata_iops: Count | None = Field(default=None, description="metadata IOPS; set automatically when left out")
     backup_days: CountOrZero = Field(default=0, description="days that automatic backups are kept")
     backup_at: DailyTime = Field(default="04:00", description="UTC time of the daily backup")

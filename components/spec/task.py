@@ -10,19 +10,24 @@ from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from components.naming import did_you_mean
 from components.problems import Problem, Where
 from components.spec import document
-from components.spec.base import AbsolutePath, Count, CountOrZero, Flag, Fraction, Name, Spec, Text
+from components.spec.base import AbsolutePath, Count, CountOrZero, Flag, Fraction, Name, NodeCount, Spec, StrictText, Text, matching
 from components.spec.document import Document
 from components.spec.paths import parsed
 from components.spec.shape import Shaped, validate
 from components.spec.sizing import GoalSpec, HardwareSpec, ModelSpec, ParallelismSpec, TrainingSpec
 
-EnvironmentName = Annotated[str, StringConstraints(strict=True, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-MetricName = Annotated[str, StringConstraints(strict=True, pattern=r"^[a-z][a-z0-9_]*$")]
+EnvironmentName = Annotated[
+    StrictText,
+    matching(r"[A-Za-z_][A-Za-z0-9_]*", "the name of an environment variable is wanted: letters, digits and underscores, no digit first"),
+]
+MetricName = Annotated[
+    StrictText, matching(r"[a-z][a-z0-9_]*", "the name of a metric is wanted: lower-case letters, digits and underscores; a letter first")
+]
 Priority = Literal["low", "normal", "high"]
 
 _DIGEST = re.compile(r"@sha256:[0-9a-f]{64}$")
@@ -64,7 +69,7 @@ class ResourcesSpec(Spec):
     """Whole nodes of one pool."""
 
     pool: Name = Field(description="the pool the task runs in")
-    nodes: Count = Field(description="how many nodes; each runs one worker pod")
+    nodes: NodeCount = Field(description="how many nodes; each runs one worker pod")
     cards_per_node: CountOrZero | None = Field(
         default=None, description="cards in one node, for the reader; checked against the pool's type"
     )
@@ -115,8 +120,8 @@ class PreflightSpec(Spec):
 class RampSpec(Spec):
     """Growing to the full size in steps."""
 
-    start_nodes: Count = Field(default=2, description="nodes of the first step")
-    factor: Annotated[int, Field(strict=True, ge=2)] = Field(default=4, description="by how much each step grows")
+    start_nodes: NodeCount = Field(default=2, description="nodes of the first step")
+    factor: Annotated[int, Field(strict=True, ge=2, le=100_000)] = Field(default=4, description="by how much each step grows")
     minimum_efficiency: Fraction = Field(default=0.9, description="throughput a node keeps from step to step, at least")
 
 

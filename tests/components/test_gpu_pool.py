@@ -257,8 +257,10 @@ def test_instances_volumes_and_interfaces_carry_the_tags() -> None:
 
 
 def test_a_users_security_groups_come_after_the_clusters_and_efas() -> None:
-    template = of_type(declare({**PRETRAIN, "security_groups": ["sg-mine"]}), "LaunchTemplate")[0]
-    assert all(each["securityGroups"] == ["sg-cluster", "sg-compute", "sg-efa", "sg-mine"] for each in template.inputs["networkInterfaces"])
+    template = of_type(declare({**PRETRAIN, "security_groups": ["sg-0a1b2c3d"]}), "LaunchTemplate")[0]
+    assert all(
+        each["securityGroups"] == ["sg-cluster", "sg-compute", "sg-efa", "sg-0a1b2c3d"] for each in template.inputs["networkInterfaces"]
+    )
 
 
 def test_a_pods_request_and_the_template_count_the_same_interfaces() -> None:
@@ -435,7 +437,7 @@ def test_nodes_with_cards_are_repaired_unless_the_user_says_no() -> None:
     repairs = {each.name: each.inputs["nodeRepairConfig"] for each in of_type(declare(PRETRAIN, PREPROCESS), "NodeGroup")}
     assert repairs["pretrain-nodes-cr-0a1b2c3d4e5f60718"] == {"enabled": True}
     assert repairs["preprocess-nodes-spot"] == {"enabled": False}
-    answers = [{"condition": "AcceleratedHardwareReady", "reason": "NvidiaXID31Error", "wait_minutes": 0, "action": "NoAction"}]
+    answers = [{"condition": "AcceleratedHardwareReady", "reason": "NvidiaXID31Error", "wait_minutes": 1, "action": "NoAction"}]
     own = of_type(declare({**PRETRAIN, "repairs": answers}), "NodeGroup")[0].inputs["nodeRepairConfig"]
     assert own == {
         "enabled": True,
@@ -443,7 +445,7 @@ def test_nodes_with_cards_are_repaired_unless_the_user_says_no() -> None:
             {
                 "nodeMonitoringCondition": "AcceleratedHardwareReady",
                 "nodeUnhealthyReason": "NvidiaXID31Error",
-                "minRepairWaitTimeMins": 0,
+                "minRepairWaitTimeMins": 1,
                 "repairAction": "NoAction",
             }
         ],

@@ -88,7 +88,7 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
     ),
     (
         "more security groups than an interface takes",
-        {**PRETRAIN, "security_groups": ["sg-1", "sg-2", "sg-3"]},
+        {**PRETRAIN, "security_groups": ["sg-0a1b2c3d", "sg-1a1b2c3d", "sg-2a1b2c3d"]},
         [
             (
                 "pools[0].security_groups: 3 security groups beside the cluster's, the compute network's and EFA's "

@@ -21,7 +21,7 @@ TOKENS = "training: {tokens: 1T}\n"
         ),
         (
             LLAMA_3_8B + "training: {tokens: -3e9}\n",
-            "task.yaml:2:20 training.tokens: -3000000000.0: a number above 0 is wanted",
+            "task.yaml:2:20 training.tokens: -3000000000: a number above 0 is wanted",
         ),
         (
             LLAMA_3_8B + "training: {tokens: many}\n",
