@@ -111,7 +111,7 @@ def system_pool(
         capacity_type="ON_DEMAND",
         scaling_config={"desired_size": spec.nodes, "min_size": spec.nodes, "max_size": spec.nodes},
         update_config={"max_unavailable": pace.at_once},
-        labels={labels.POOL: "system", labels.PURPOSE: "system"},
+        labels={labels.POOL: labels.SYSTEM_POOL, labels.PURPOSE: "system"},
         launch_template={"id": template.id, "version": template.latest_version.apply(str)},
         tags=named,
         opts=pulumi.ResourceOptions(

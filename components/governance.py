@@ -63,7 +63,14 @@ class Governance(pulumi.ComponentResource):
         if governance.threat_detection:
             governance_audit.threat_detection(name, tags=args.tags, children=children)
         if governance.configuration_rules:
-            governance_audit.configuration_rules(name, region=args.region, account=args.account_id, tags=args.tags, parent=self)
+            governance_audit.configuration_rules(
+                name,
+                region=args.region,
+                account=args.account_id,
+                protect=governance.delete_protection,
+                tags=args.tags,
+                parent=self,
+            )
         self.register_outputs({"trail_bucket": self.trail_bucket})
 
     def _budget(self, children: pulumi.ResourceOptions) -> None:

@@ -107,7 +107,7 @@ def _tls_only(bucket_arn: pulumi.Output[str]) -> iam.Statement:
 def _private_bucket(
     name: str,
     *,
-    key: pulumi.Output[str] | None,
+    key: pulumi.Output[str],
     days: int,
     tags: Mapping[str, str],
     kept: pulumi.ResourceOptions,
@@ -126,13 +126,12 @@ def _private_bucket(
         opts=children,
     )
     versions = aws.s3.BucketVersioning(name, bucket=bucket.bucket, versioning_configuration={"status": "Enabled"}, opts=children)
-    encryption: aws.s3.BucketServerSideEncryptionConfigurationRuleApplyServerSideEncryptionByDefaultArgsDict = (
-        {"sse_algorithm": "aws:kms", "kms_master_key_id": key} if key is not None else {"sse_algorithm": "AES256"}
-    )
     aws.s3.BucketServerSideEncryptionConfiguration(
         name,
         bucket=bucket.bucket,
-        rules=[{"apply_server_side_encryption_by_default": encryption, "bucket_key_enabled": key is not None}],
+        rules=[
+            {"apply_server_side_encryption_by_default": {"sse_algorithm": "aws:kms", "kms_master_key_id": key}, "bucket_key_enabled": True}
+        ],
         opts=children,
     )
     aws.s3.BucketLifecycleConfiguration(
@@ -169,12 +168,28 @@ def threat_detection(name: str, *, tags: Mapping[str, str], children: pulumi.Res
     )
 
 
-def configuration_rules(name: str, *, region: str, account: pulumi.Input[str], tags: Mapping[str, str], parent: pulumi.Resource) -> None:
+def configuration_rules(
+    name: str, *, region: str, account: pulumi.Input[str], protect: bool, tags: Mapping[str, str], parent: pulumi.Resource
+) -> None:
     """AWS Config: a recorder, where it delivers, and AWS's managed rules. An account has one recorder a region."""
     children = pulumi.ResourceOptions(parent=parent)
-    bucket, guards = _private_bucket(f"{name}-config", key=None, days=365, tags=tags, kept=children, parent=parent)
+    kept = pulumi.ResourceOptions(parent=parent, protect=protect)
     service = {"Service": ("config.amazonaws.com",)}
     ours = {"StringEquals": {"aws:SourceAccount": account}}
+    encrypts = ("kms:Decrypt", "kms:GenerateDataKey")
+    key = aws.kms.Key(
+        f"{name}-config",
+        description="Recorded configuration",
+        enable_key_rotation=True,
+        deletion_window_in_days=30,
+        policy=iam.document(
+            iam.key_administration(region, account),
+            iam.Statement(sid="ConfigEncrypts", actions=encrypts, principals=service, conditions=ours),
+        ),
+        tags={**tags, "Name": f"{name}-config"},
+        opts=kept,
+    )
+    bucket, guards = _private_bucket(f"{name}-config", key=key.arn, days=365, tags=tags, kept=kept, parent=parent)
     policy = aws.s3.BucketPolicy(
         f"{name}-config",
         bucket=bucket.bucket,
@@ -217,6 +232,7 @@ def configuration_rules(name: str, *, region: str, account: pulumi.Input[str], t
                 actions=("s3:PutObject",),
                 resources=(pulumi.Output.concat(bucket.arn, "/AWSLogs/", account, "/Config/*"),),
             ),
+            iam.Statement(sid="Encrypt", actions=encrypts, resources=(key.arn,)),
         ),
         opts=children,
     )
@@ -229,6 +245,7 @@ def configuration_rules(name: str, *, region: str, account: pulumi.Input[str], t
     channel = aws.cfg.DeliveryChannel(
         f"{name}-config",
         s3_bucket_name=bucket.bucket,
+        s3_kms_key_arn=key.arn,
         opts=pulumi.ResourceOptions(parent=parent, depends_on=[policy, recorder]),
     )
     running = aws.cfg.RecorderStatus(

@@ -11,6 +11,8 @@ from typing import Any, Literal
 
 import pulumi
 
+from components.catalog.regions import partition as partition
+
 Conditions = Mapping[str, Mapping[str, "pulumi.Input[str] | Sequence[pulumi.Input[str]]"]]
 
 
@@ -53,13 +55,6 @@ def trust(service: str, *, actions: Sequence[str] = ("sts:AssumeRole",), conditi
     return document(
         Statement(sid="Assume", actions=actions, resources=(), principals={"Service": (service,)}, conditions=dict(conditions or {}))
     )
-
-
-def partition(region: str) -> str:
-    """The first word of every ARN in that region."""
-    if region.startswith("cn-"):
-        return "aws-cn"
-    return "aws-us-gov" if region.startswith("us-gov-") else "aws"
 
 
 def managed(region: str, policy: str) -> str:

@@ -9,6 +9,7 @@ from typing import Final
 
 PREFIX: Final = "trainshed.io/"
 POOL: Final = "trainshed.io/pool"
+SYSTEM_POOL: Final = "system"  # what the cluster's own nodes carry in place of a pool's name
 PURPOSE: Final = "trainshed.io/purpose"
 ACCELERATOR: Final = "trainshed.io/accelerator"  # the vendor whose adapter drives the cards: nvidia, neuron
 EFA: Final = "trainshed.io/efa"  # "true" on nodes with EFA interfaces, absent elsewhere

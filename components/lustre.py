@@ -152,7 +152,8 @@ class Lustre(pulumi.ComponentResource):
             copy_tags_to_backups=True if persistent else None,
             skip_final_backup=not plan.final_backup,
             final_backup_tags=self._tags("final-backup") if plan.final_backup else None,
-            tags=self._tags("system"),
+            # The policies ask for a word that data on scratch storage may go; the tag says it to whoever finds the file system, too.
+            tags={**self._tags("system"), **({"expendable": "true"} if spec.scratch and spec.expendable else {})},
             opts=pulumi.ResourceOptions(parent=self, protect=self._kept, depends_on=servers.rules, custom_timeouts=_MADE),
         )
 

@@ -14,9 +14,10 @@ from typing import Any
 
 from components import catalog, planning
 from components.catalog import Catalog
+from components.planning.rules_cluster import check_name
 from components.planning.shares import with_default_queues
 from components.problems import Problem, errors, in_file_order, render
-from components.spec import document, secrets
+from components.spec import document, secrets, unread
 from components.spec.canonical import canonical
 from components.spec.defaults import Default
 from components.spec.document import Document
@@ -57,7 +58,7 @@ class Settings:
         if not found or self.stack is None:
             return self
         placed = self.reading.placed(found) if self.reading else found
-        accepted = {(each.id, each.path): each.reason for each in self.stack.acknowledged}
+        accepted = {(each.id, each.path): each.reason for _, each in unread.items(self.stack, "acknowledged")}
         told = [_accepted(each, accepted) for each in placed]
         return replace(self, problems=tuple(in_file_order([*self.problems, *told])))
 
@@ -103,7 +104,7 @@ def from_engine() -> Settings:
 
 def _checked(name: str, reading: Reading, cat: Catalog) -> Settings:
     stack = with_default_queues(reading.stack, cat) if reading.stack else None
-    found = planning.check(stack, cat, incomplete=reading.incomplete) if stack else []
+    found = [*planning.check(stack, cat), *check_name(stack, name, reading.document.file)] if stack else []
     problems = in_file_order([*reading.problems, *reading.placed(found)])
     if stack:
         problems = in_file_order(reading.placed(_acknowledged(stack, problems)))
@@ -123,10 +124,10 @@ def _accepted(problem: Problem, accepted: Mapping[tuple[str, str], str]) -> Prob
 
 def _acknowledged(stack: StackSpec, problems: list[Problem]) -> list[Problem]:
     """Acknowledged warnings become notes with their reason; an acknowledgement of nothing is a warning itself."""
-    accepted = {(each.id, each.path): each.reason for each in stack.acknowledged}
+    accepted = {(each.id, each.path): each.reason for _, each in unread.items(stack, "acknowledged")}
     met = {(each.id, each.path) for each in problems if each.severity == "warning"}
     out = [_accepted(each, accepted) for each in problems]
-    for index, each in enumerate(stack.acknowledged):
+    for index, each in unread.items(stack, "acknowledged"):
         if (each.id, each.path) in met or each.id.startswith(_FOUND_LATER):
             continue
         severe = any((other.id, other.path) == (each.id, each.path) and other.severity == "error" for other in problems)

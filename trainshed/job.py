@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from components.problems import errors
+from components.problems import errors, in_file_order
 from components.spec.stack import StackSpec
 from components.spec.task import TaskReading, TaskSpec
 
@@ -56,26 +56,25 @@ def _fitting(task_name: str, stack_name: str) -> Fitting:
     """The rendered task; ends the command with 1 and every problem when stack or task are wrong."""
     from components.manifests import jobset
     from components.planning.rules_task import check_task
+    from components.spec.task import read_task
     from infra.settings import from_file
     from trainshed.problem_text import counted, lines
 
     settings = from_file(stack_name)
     wrong = errors(settings.problems)
-    if wrong:
-        for line in lines(wrong, settings.document, carets=sys.stderr.isatty()):
-            _say(line)
-        _say(f"{settings.name}: {counted(wrong)}; nothing was rendered")
-        raise typer.Exit(1)
-    from components.spec.task import read_task
-
+    for line in lines(wrong, settings.document, carets=sys.stderr.isatty()):
+        _say(line)
     reading: TaskReading = read_task(task_path(task_name), task_name)
     found = list(reading.problems)
-    if reading.task is not None and not errors(found):
-        found += reading.placed(check_task(reading.task, settings.valid, settings.catalog))
+    if reading.task is not None and settings.stack is not None:
+        stack = settings.stack if wrong else settings.valid
+        found = in_file_order([*found, *reading.placed(check_task(reading.task, stack, settings.catalog))])
     for line in lines(found, reading.document, carets=sys.stderr.isatty()):
         _say(line)
-    if reading.task is None or errors(found):
-        _say(f"{task_name}: {counted(found)}; nothing was rendered")
+    if wrong or reading.task is None or errors(found):
+        told = [f"{settings.name}: {counted(wrong)}"] if wrong else []
+        told += [f"{task_name}: {counted(found)}"] if errors(found) else []
+        _say(f"{'; '.join(told)}; nothing was rendered")
         raise typer.Exit(1)
     objects = jobset.render(reading.task, settings.valid, settings.catalog)
     namespace = jobset.namespace_of(reading.task, settings.valid)

@@ -14,6 +14,7 @@ from components.sizing.plan import Plan, plan
 from components.sizing.reading import SizingReading, read
 from components.sizing.stack_check import StackFigures, stack_check
 from components.spec.pools import PoolSpec
+from components.spec.shape import shown
 from components.spec.stack import StackSpec
 
 
@@ -22,13 +23,18 @@ def check(stack: StackSpec, cat: Catalog, folder: Path, monthly_usd: float | Non
     if stack.plan is None:
         return []
     path = folder / stack.plan.task
-    if not path.is_file():
-        said = f"there is no task file {stack.plan.task}"
+    if not _is_there(path):
+        said = f"there is no task file {_short(stack.plan.task)}"
         return [
             Problem(id="plan-task-missing", path="plan.task", said=said, hint="paths start at the stack file's folder", severity="warning")
         ]
     reading = read(path, cat)
     made, found = plan(reading.request, cat) if reading.request else (None, [])
+    resources = reading.data.get("resources")
+    if made is not None and not isinstance(resources, dict | None):
+        said = f"the task {stack.plan.task} names no pool: its resources are {shown(resources)}"
+        hint = f"write resources: {{pool: {stack.pools[0].name}, nodes: …}}"
+        return [Problem(id="plan-task-unusable", path="plan.task", said=said, hint=hint, severity="warning")]
     if made is None:
         problems = [*reading.problems, *found]
         reason = f"{problems[0].path} {problems[0].said}".strip() if problems else "it has no model"
@@ -38,9 +44,21 @@ def check(stack: StackSpec, cat: Catalog, folder: Path, monthly_usd: float | Non
     return stack_check(_figures(stack, cat, reading, made, monthly_usd), made)
 
 
+def _short(task: str) -> str:
+    return task if len(task) <= 200 else f"{task[:197]}..."
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that no file can have: too long, or with a null in it
+        return False
+
+
 def _pool(stack: StackSpec, reading: SizingReading) -> tuple[int, PoolSpec]:
     """The pool that the task names, else the first for training, else the first."""
-    wanted = (reading.data.get("resources") or {}).get("pool")
+    resources = reading.data.get("resources")
+    wanted = resources.get("pool") if isinstance(resources, dict) else None
     numbered = list(enumerate(stack.pools))
     named = [each for each in numbered if each[1].name == wanted]
     training = [each for each in numbered if each[1].purpose == "training"]

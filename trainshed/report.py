@@ -11,6 +11,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from components.spec.unread import whole
 from infra.recording import Record
 from trainshed.preview_text import short
 from trainshed.previewing import Preview
@@ -34,7 +35,7 @@ def render(made: Preview) -> str:
     environment.filters["number"] = lambda value: f"{value:,.0f}" if isinstance(value, int | float) else str(value)
     return environment.get_template("report.html.j2").render(
         name=made.settings.name,
-        stack=made.settings.stack,
+        stack=made.settings.stack if whole(made.settings.stack) else None,
         plan=made.plan,
         cost=made.cost,
         bars=_bars(made.cost),

@@ -34,6 +34,7 @@ class Limits:
     """Defaults of a new account, unless said otherwise."""
 
     clusters_per_region: Limit
+    nodes_per_cluster: Limit
     node_groups_per_cluster: Limit
     nodes_per_node_group: Limit
     control_plane_security_groups: Limit
@@ -127,6 +128,9 @@ def _vcpus() -> dict[tuple[str, Market], Limit]:
 
 LIMITS = Limits(
     clusters_per_region=_limit("clusters per region", 100, "clusters", _EKS, service="eks", code="L-1194D53C"),
+    nodes_per_cluster=_limit(
+        "nodes per cluster", 100_000, "nodes", "AWS Containers Blog, EKS ultra scale clusters, 2025-07", adjustable=False
+    ),
     node_groups_per_cluster=_limit("managed node groups per cluster", 30, "node groups", _EKS, service="eks", code="L-6D54EA21"),
     nodes_per_node_group=_limit("nodes per managed node group", 450, "nodes", _EKS, service="eks", code="L-BD136A63"),
     control_plane_security_groups=_limit("control plane security groups per cluster", 4, "security groups", _EKS, adjustable=False),

@@ -185,7 +185,7 @@ def service_cidr(stack: StackSpec) -> str | None:
     return service_range((*((network.cidr, *network.compute_cidrs) if network else ()), *remote_ranges(stack)))
 
 
-_PRIVATE = tuple(IPv4Network(each) for each in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
+PRIVATE = tuple(IPv4Network(each) for each in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
 _EVERYWHERE = IPv4Network("198.19.0.0/16")
 _DEFAULT_VPC = IPv4Network("172.31.0.0/16")
 
@@ -193,8 +193,8 @@ _DEFAULT_VPC = IPv4Network("172.31.0.0/16")
 def restricted(primary: str, further: str) -> str | None:
     """The range that AWS bars `further` from, as an addition to a VPC of range `primary` (VPC User Guide, CIDR block restrictions)."""
     first, second = IPv4Network(primary), IPv4Network(further)
-    home = next((each for each in _PRIVATE if first.subnet_of(each)), None)
-    barred = [each for each in _PRIVATE if each != home] + [_EVERYWHERE]
-    if home == _PRIVATE[1]:
+    home = next((each for each in PRIVATE if first.subnet_of(each)), None)
+    barred = [each for each in PRIVATE if each != home] + [_EVERYWHERE]
+    if home == PRIVATE[1]:
         barred.append(_DEFAULT_VPC)
     return next((str(each) for each in barred if second.overlaps(each)), None)

@@ -21,6 +21,7 @@ GONE_BEFORE = timedelta(minutes=60)
 EC2_TAKES_BACK_BEFORE = timedelta(minutes=30)
 SHORTEST = timedelta(days=1)
 LONGEST = timedelta(days=182)
+_YEARS = range(2000, 3000)  # what lies further off is a slip, and near the ends of the calendar no time can be reckoned from it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,8 +74,16 @@ def stamp(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def of_this_age(moment: datetime) -> bool:
+    """Whether a block may lie there at all."""
+    return moment.year in _YEARS
+
+
 def windows(pool: PoolSpec) -> tuple[Window, ...]:
-    """The pool's blocks by start, then id; none for a pool that isn't bought in blocks or whose block lacks an id or a time."""
+    """The pool's blocks by start, then id; none for a pool that isn't bought in blocks or whose block lacks an id or a time.
+
+    A block at a time that can't be is left out: a rule says so.
+    """
     capacity = pool.capacity
     if not isinstance(capacity, Block):
         return ()
@@ -88,8 +97,9 @@ def windows(pool: PoolSpec) -> tuple[Window, ...]:
             running=part.running,
         )
         for part in capacity.blocks
+        if of_this_age(part.start) and of_this_age(part.end)
     ]
-    if capacity.id and capacity.start and capacity.end:
+    if capacity.id and capacity.start and capacity.end and of_this_age(capacity.start) and of_this_age(capacity.end):
         start, end = capacity.start.astimezone(UTC), capacity.end.astimezone(UTC)
         found.append(Window(pool=pool.name, reservation=capacity.id, nodes=pool.max_nodes, start=start, end=end, running=capacity.running))
     return tuple(sorted(found, key=lambda window: (window.start, window.reservation)))

@@ -18,7 +18,7 @@ from components.planning.nodes import max_pods
 from components.spec.pools import Block, OnDemand, PoolSpec, Reservation
 from components.spec.stack import StackSpec
 
-__all__ = ["NodeGroup", "Placement", "max_pods", "of_stack", "plan", "pool_zones"]
+__all__ = ["NodeGroup", "Placement", "groups", "largest_group", "max_pods", "of_stack", "plan", "pool_zones"]
 
 CapacityType = Literal["ON_DEMAND", "SPOT", "CAPACITY_BLOCK"]
 
@@ -152,6 +152,18 @@ def _shares(pool: PoolSpec) -> list[_Share]:
             left -= found[-1].nodes
         return [share for share in found if share.nodes]
     return [_Share(key="", nodes=pool.max_nodes)]
+
+
+def groups(pool: PoolSpec, *, cat: Catalog, spot_preprocessing: bool) -> int:
+    """How many node groups `plan` makes, reckoned without making one."""
+    limit = cat.limits.nodes_per_node_group.value
+    twice = nodes.capacity_kind(pool, spot_preprocessing=spot_preprocessing) == "spot"
+    return sum(-(-share.nodes // limit) for share in _shares(pool)) * (2 if twice else 1)
+
+
+def largest_group(pool: PoolSpec, *, cat: Catalog) -> int:
+    """Most nodes of one of the groups that `plan` makes; 0 when it makes none."""
+    return max((min(share.nodes, cat.limits.nodes_per_node_group.value) for share in _shares(pool)), default=0)
 
 
 def plan(pool: PoolSpec, *, cat: Catalog, network_zones: Sequence[str], spot_preprocessing: bool) -> Placement:

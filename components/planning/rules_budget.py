@@ -10,7 +10,7 @@ from components.problems import Problem
 from components.spec.stack import StackSpec
 
 
-@rule(reads=("budget", "observability"))
+@rule()
 def stops_name_roles_and_people(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """AWS takes no action without subscribers, and one without roles stops nobody."""
     budget = stack.budget

@@ -23,7 +23,7 @@ from components.spec.stack import StackSpec
 FEWEST_SPOT_TYPES = 3
 
 
-@rule(reads=("pools",))
+@rule(each="pools")
 def reservation_is_targeted(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Ids or a group of them, once, and always targeted: anything else leaves paid machines idle."""
     for path, pool in on_aws(stack):
@@ -47,7 +47,7 @@ def reservation_is_targeted(stack: StackSpec, cat: Catalog) -> Iterator[Problem]
                 )
 
 
-@rule(reads=("pools",))
+@rule(each="pools")
 def reservation_holds_pool(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """What is reserved, where the file says it, is what the pool uses."""
     for path, pool in on_aws(stack):
@@ -79,7 +79,7 @@ def reservation_holds_pool(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             yield Problem(id="reservation-idle", path=f"{where}.{key}", said=said, hint=hint, severity="warning")
 
 
-@rule(reads=("pools",))
+@rule()
 def reservation_belongs_to_one_pool(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Two pools on one reservation or block would each count its machines as theirs."""
     seen: dict[str, str] = {}
@@ -101,7 +101,7 @@ def _ids(path: str, pool: PoolSpec) -> Iterator[tuple[str, str]]:
         yield from ((f"{where}.blocks[{place}].id", part.id) for place, part in enumerate(capacity.blocks))
 
 
-@rule(reads=("pools",))
+@rule(each="pools")
 def block_is_complete(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Id, start and end, in one place: without an end nothing leaves before EC2 takes the machines back."""
     examples = {"id": "cr-0a1b2c3d4e5f60718", "start": "2026-12-10T11:30:00Z", "end": "2026-12-24T11:30:00Z"}
@@ -139,7 +139,23 @@ def _vendor(machine: nodes.InstanceType) -> str | None:
     return machine.accelerator.vendor if machine.accelerator else None
 
 
-@rule(reads=("pools",))
+@rule(each="pools")
+def block_times_are_of_this_age(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
+    """A year with a digit too few or too many is told before anything is reckoned from it."""
+    for path, pool in on_aws(stack):
+        capacity = pool.capacity
+        if not isinstance(capacity, Block):
+            continue
+        holders = [(f"{path}.capacity", capacity), *((f"{path}.capacity.blocks[{at}]", part) for at, part in enumerate(capacity.blocks))]
+        for where, holder in holders:
+            for key, moment in (("start", holder.start), ("end", holder.end)):
+                if moment is not None and not blocks.of_this_age(moment):
+                    said = f"the block's {key} lies in the year {moment.year}"
+                    hint = "write the reservation's, such as 2026-12-10T11:30:00Z"
+                    yield Problem(id="block-times", path=f"{where}.{key}", said=said, hint=hint)
+
+
+@rule(each="pools")
 def block_times_fit(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """A block ends after its start, as long as EC2 sells them, and holds at most 64 machines."""
     limit = cat.limits.block_instances.value
@@ -164,13 +180,15 @@ def block_times_fit(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
                 yield Problem(id="block-too-large", path=f"{where}.{key}", said=said, hint=hint)
 
 
-@rule(reads=("pools",))
+@rule(each="pools")
 def blocks_hold_pool(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Blocks that overlap add up to the pool's nodes; a pool never waits for machines that no block has."""
     for path, pool in on_aws(stack):
         capacity = pool.capacity
         found = blocks.windows(pool)
-        if not isinstance(capacity, Block) or not capacity.blocks or capacity.id or any(window.end <= window.start for window in found):
+        if not isinstance(capacity, Block) or not capacity.blocks or capacity.id or len(found) != len(capacity.blocks):
+            continue
+        if any(window.end <= window.start for window in found):
             continue
         most = blocks.most_at_once(found)
         if most > pool.max_nodes:
@@ -192,7 +210,7 @@ def _overlap(found: tuple[Window, ...]) -> str:
     )
 
 
-@rule(reads=("pools", "spot_preprocessing"))
+@rule(each="pools")
 def spot_can_be_lost(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Spot is for work that loses a machine without losing the rest, on several types of which one is there."""
     for path, pool in on_aws(stack):
@@ -226,7 +244,7 @@ def spot_can_be_lost(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             yield Problem(id="spot-few-types", path=type_path(path, pool), said=said, hint=hint)
 
 
-@rule(reads=("pools", "spot_preprocessing"))
+@rule(each="pools")
 def on_demand_is_meant(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Machines with cards bought by the hour, at once: told with their price before they are."""
     for path, pool in on_aws(stack):
@@ -242,7 +260,20 @@ def on_demand_is_meant(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
         yield Problem(id="on-demand-at-once", path=f"{path}.nodes", said=said, hint=hint, severity="warning")
 
 
-@rule(reads=("pools", "network", "cluster", "spot_preprocessing"))
+@rule()
+def nodes_fit_cluster(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
+    """A cluster has an end, and a slip of some digits must not be planned node group by node group."""
+    most = cat.limits.nodes_per_cluster.value
+    pools = list(on_aws(stack))
+    total = sum(pool.max_nodes for _, pool in pools)
+    if total > most:
+        path, largest = max(pools, key=lambda each: each[1].max_nodes)
+        said = f"the pools have {total:,} nodes, and a cluster of EKS takes at most {most:,}"
+        hint = f'use fewer nodes in pool "{largest.name}", or several stacks'
+        yield Problem(id="nodes-too-many", path=f"{path}.nodes", said=said, hint=hint)
+
+
+@rule()
 def node_groups_fit_cluster(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """EKS allows 30 managed node groups in a cluster until it is asked for more."""
     limit = cat.limits.node_groups_per_cluster
@@ -250,8 +281,7 @@ def node_groups_fit_cluster(stack: StackSpec, cat: Catalog) -> Iterator[Problem]
     for _, pool in on_aws(stack):
         if not placeable(pool, cat):
             return
-        place = placement.plan(pool, cat=cat, network_zones=stack.zones, spot_preprocessing=stack.spot_preprocessing)
-        counts.append((pool.name, len(place.groups)))
+        counts.append((pool.name, placement.groups(pool, cat=cat, spot_preprocessing=stack.spot_preprocessing)))
     system = 1 if stack.cluster else 0
     total = sum(count for _, count in counts) + system
     if total > limit.value:

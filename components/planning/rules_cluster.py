@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterator
 from datetime import date, timedelta
 
-from components.catalog import Catalog, UnknownInstanceType, UnknownKubernetesVersion
+from components.catalog import Catalog, UnknownInstanceType, UnknownKubernetesVersion, regions
 from components.naming import did_you_mean
 from components.planning import addons
-from components.planning.rules import rule
-from components.problems import Problem
+from components.planning.rules import rule, until_unread
+from components.problems import Problem, Where
 from components.spec.cluster import ClusterSpec
 from components.spec.stack import StackSpec
 
@@ -23,14 +23,29 @@ SOON = timedelta(days=60)
 _TIERS = ((1000, "tier-4xl"), (300, "tier-xl"))
 _CARRIES = {"standard": 300, "tier-xl": 1000, "tier-2xl": 1000}
 _ORDER = ("standard", "tier-xl", "tier-2xl", "tier-4xl", "tier-8xl")
+_NAME = re.compile(r"[0-9A-Za-z_-]+")
 _ROLE = re.compile(r"^arn:aws[a-z-]*:iam::[0-9]{12}:(role|user)/\S+$")
 _ASSUMED = re.compile(r"^arn:(aws[a-z-]*):sts::([0-9]{12}):assumed-role/([^/]+)/")
 _ADDON_VERSION = re.compile(r"^v[0-9]+\.[0-9]+\.[0-9]+-eksbuild\.[0-9]+$")
 MOST_TAGS = 50  # of one AWS resource
 OWN_TAGS = 5  # Name and what the components and EKS add
+SET_HERE = ("Name", "environment", "managed-by", "project", "stack")
 
 
-@rule(reads=("cluster",))
+def check_name(stack: StackSpec, name: str, file: str) -> list[Problem]:
+    """The cluster is called after its stack, and EKS takes letters, digits, dashes and underscores."""
+    return until_unread(_name(stack, name, file))[0]
+
+
+def _name(stack: StackSpec, name: str, file: str) -> Iterator[Problem]:
+    if stack.on_aws and not _NAME.fullmatch(name):
+        said = f'the name "{name}" becomes part of the cluster\'s, and EKS takes letters of a to z, digits, dashes and underscores there'
+        better = re.sub(r"[^0-9A-Za-z]+", "-", name).strip("-") or "dev"
+        where = Where(file=file, line=1, column=1) if file else None
+        yield Problem(id="stack-name", path="", said=said, hint=f"call the stack {better}, in Pulumi.{better}.yaml", where=where)
+
+
+@rule()
 def version_is_supported(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """The Kubernetes version is one that EKS takes for a new cluster."""
     if stack.cluster is None:
@@ -58,7 +73,7 @@ def version_is_supported(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
         yield Problem(id="version-ends-soon", path="cluster.version", said=said, hint=f'plan for "{default}"', severity="warning")
 
 
-@rule(reads=("cluster",))
+@rule()
 def endpoint_is_closed(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """A public API answers named ranges only; a private one must be reachable from where the engine runs."""
     if stack.cluster is None:
@@ -89,7 +104,7 @@ def endpoint_is_closed(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
         yield Problem(id="endpoint-private", path="cluster.endpoint", said=said, hint=hint, severity="note")
 
 
-@rule(reads=("cluster",))
+@rule()
 def administrators_are_roles(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Somebody can enter the cluster, by an ARN that an access entry takes."""
     if stack.cluster is None:
@@ -109,7 +124,7 @@ def administrators_are_roles(stack: StackSpec, cat: Catalog) -> Iterator[Problem
         yield Problem(id="admin-not-a-role", path=f"cluster.admins[{index}]", said=said, hint=hint)
 
 
-@rule(reads=("cluster", "storage"))
+@rule()
 def addons_are_known(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Every add-on exists and has a version for the cluster's Kubernetes."""
     cluster = stack.cluster
@@ -140,9 +155,9 @@ def _version_fits(name: str, version: str, cluster: ClusterSpec, path: str) -> I
         yield Problem(id="addon-version-unknown", path=f"{path}.version", said=said, hint=hint)
 
 
-@rule(reads=("tags",))
+@rule()
 def tags_are_ours_to_set(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
-    """No tag that AWS or EKS sets itself."""
+    """No tag that AWS, EKS or this project sets itself."""
     for key in sorted(stack.tags):
         if key.lower().startswith("aws:"):
             said = f'the tag "{key}" begins with aws:, which AWS keeps for itself'
@@ -152,12 +167,15 @@ def tags_are_ours_to_set(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
                 f'the tag "{key}" marks the security group that EKS manages; on every group a load-balancer controller finds two and stops'
             )
             yield Problem(id="tag-reserved", path="tags", said=said, hint="take it out: EKS sets it where it belongs")
+        if key in SET_HERE:
+            said = f'the tag "{key}" is set here on every resource, and the value "{stack.tags[key]}" is lost'
+            yield Problem(id="tag-taken", path=f"tags.{key}", said=said, hint="choose another key, or take it out", severity="warning")
     if len(stack.tags) > MOST_TAGS - OWN_TAGS:
         said = f"{len(stack.tags)} tags, and a resource takes {MOST_TAGS}, {OWN_TAGS} of them set here"
         yield Problem(id="tags-too-many", path="tags", said=said, hint=f"keep at most {MOST_TAGS - OWN_TAGS}")
 
 
-@rule(reads=("cluster", "pools"))
+@rule()
 def control_plane_is_large_enough(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Large clusters have a provisioned control plane."""
     if stack.cluster is None:
@@ -173,7 +191,7 @@ def control_plane_is_large_enough(stack: StackSpec, cat: Catalog) -> Iterator[Pr
             return
 
 
-@rule(reads=("cluster",))
+@rule()
 def system_pool_fits(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """The system pool's type exists, has no cards to waste, and more than one node."""
     if stack.cluster is None:
@@ -189,7 +207,7 @@ def system_pool_fits(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
         said = f"{instance.name} has {instance.cards} accelerator cards, which controllers leave idle"
         hint = "use a general type such as m7i.2xlarge"
         yield Problem(id="system-pool-accelerated", path="cluster.system_pool.instance_type", said=said, hint=hint)
-    elif not cat.zones_offering(instance.name, stack.region):
+    elif stack.region in regions.known(cat) and not cat.zones_offering(instance.name, stack.region):
         said = f"{instance.name} is not offered in {stack.region}"
         hint = "use a general type such as m7i.2xlarge"
         yield Problem(id="instance-type-not-offered", path="cluster.system_pool.instance_type", said=said, hint=hint)

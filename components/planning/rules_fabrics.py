@@ -21,7 +21,7 @@ from components.spec.stack import StackSpec
 _OWN_GROUPS = ("the cluster's", "the compute network's", "EFA's")
 
 
-@rule(reads=("pools",))
+@rule(each="pools")
 def fabric_is_known(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """The registry of fabrics has the word."""
     for index, pool in enumerate(stack.pools):
@@ -30,7 +30,7 @@ def fabric_is_known(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             yield Problem(id="fabric-unknown", path=f"pools[{index}].fabric", said=said, hint=did_you_mean(pool.fabric, fabrics.FABRICS))
 
 
-@rule(reads=("pools", "form"))
+@rule(each="pools")
 def fabric_fits_machines(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Every type of the pool, or its hosts, can have the fabric."""
     for index, pool in enumerate(stack.pools):
@@ -53,7 +53,7 @@ def _instead(machine: fabrics.Node, cat: Catalog) -> str:
     return f"use fabric: tcp, or a type that does: {', '.join(names)}" if names else "use fabric: tcp"
 
 
-@rule(reads=("pools",))
+@rule(each="pools")
 def efa_layouts_are_one(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """One template lays out the interfaces of all types of a pool, and some families' EFA talks to no other's."""
     for path, pool in on_aws(stack):
@@ -78,7 +78,7 @@ def _efa(machine: InstanceType) -> str:
     return f"{count} EFA interface{'s' if count != 1 else ''}{cards}"
 
 
-@rule(reads=("pools",))
+@rule(each="pools")
 def efa_is_whole(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Fewer interfaces than the type takes cost their share of the bandwidth; more don't exist."""
     for path, pool in on_aws(stack):
@@ -98,7 +98,7 @@ def efa_is_whole(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             yield Problem(id="efa-partial", path=where, said=said, hint="leave it out to use all", severity="warning")
 
 
-@rule(reads=("pools",))
+@rule(each="pools")
 def efa_carries_rdma(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Some cheap types have EFA without RDMA: messages pass through the host's memory."""
     for path, pool in on_aws(stack):
@@ -115,7 +115,7 @@ def _asks_for_efa(pool: PoolSpec, cat: Catalog) -> bool:
     return (pool.fabric is None or pool.fabric in fabrics.FABRICS) and nodes.has_efa(pool, cat)
 
 
-@rule(reads=("pools",))
+@rule(each="pools")
 def security_groups_fit_interface(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """An interface carries at most five groups, three of them ours."""
     limit = cat.limits.security_groups_per_interface.value
@@ -129,7 +129,7 @@ def security_groups_fit_interface(stack: StackSpec, cat: Catalog) -> Iterator[Pr
             yield Problem(id="security-groups-too-many", path=f"{path}.security_groups", said=said, hint=hint)
 
 
-@rule(reads=("pools",))
+@rule(each="pools")
 def single_type_where_nodes_talk(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """A training job's slowest node sets its pace: pools that train have one type."""
     for path, pool in on_aws(stack):

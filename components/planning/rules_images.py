@@ -24,7 +24,7 @@ _IOPS_PER_GIB = 500
 _MIB_PER_S_PER_IOPS = 0.25
 
 
-@rule(reads=("pools", "cluster"))
+@rule(each="pools")
 def pool_image_fits(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """An image family that exists, is still made, and drives the machine's cards; or an image of one's own, whole."""
     for path, pool in on_aws(stack):
@@ -75,7 +75,7 @@ def _image(path: str, pool: PoolSpec, machine: InstanceType, cat: Catalog) -> It
         yield Problem(id="image-missing", path=f"{path}.image_id", said=reason, hint="build one with the driver it needs, and give its id")
 
 
-@rule(reads=("pools", "cluster"))
+@rule(each="pools")
 def pool_image_is_recent(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """A newer release than the pinned one is told, never applied."""
     version = stack.cluster.version if stack.cluster else None
@@ -102,7 +102,7 @@ def _dated(release: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", release))
 
 
-@rule(reads=("pools",))
+@rule(each="pools")
 def pool_root_is_large(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Training images are tens of GiB, and gp3 sells operations and throughput by size."""
     for path, pool in on_aws(stack):

@@ -24,7 +24,7 @@ def _with_efa(stack: StackSpec) -> Iterator[tuple[str, LustreSpec]]:
             yield f"storage.lustre[{index}].efa", system
 
 
-@rule(reads=("storage", "pools"))
+@rule(each="storage.lustre")
 def machines_reach_lustre_over_efa(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """At least one type of the training pools can use EFA to FSx."""
     pools = [pool for pool in stack.pools if pool.purpose == "training" and accelerated(pool, cat)]
@@ -36,7 +36,7 @@ def machines_reach_lustre_over_efa(stack: StackSpec, cat: Catalog) -> Iterator[P
             yield Problem(id="lustre-efa-clients", path=path, said=said, hint="use efa: false", severity="warning")
 
 
-@rule(reads=("storage", "pools"))
+@rule(each="storage.lustre")
 def images_set_efa_up_for_lustre(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """A script before the kubelet does it, which not every image runs."""
     for path, system in _with_efa(stack):
@@ -53,7 +53,7 @@ def images_set_efa_up_for_lustre(stack: StackSpec, cat: Catalog) -> Iterator[Pro
             yield Problem(id="lustre-efa-image", path=path, said=said, hint=hint, severity="warning")
 
 
-@rule(reads=("storage", "pools"))
+@rule()
 def connections_suffice_for_efa(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """A file system serves so many EFA interfaces. A note while a smaller pool has use of them, a warning when none has."""
     most = cat.lustre.efa_clients.connections_max

@@ -6,7 +6,7 @@ Hides AWS's restrictions on ranges; each text names the range that would do.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Network
 from itertools import combinations
 
@@ -15,6 +15,7 @@ from components.naming import listed
 from components.planning import addresses, endpoints
 from components.planning.address_needs import compute_needs, control_need, management_needs
 from components.planning.rules import rule
+from components.planning.rules_pools import known, on_aws
 from components.problems import Problem
 from components.spec.network import NetworkSpec
 from components.spec.stack import StackSpec
@@ -25,7 +26,7 @@ def region_zones(region: str, cat: Catalog) -> tuple[str, ...]:
     return tuple(sorted({zone for instance in cat.instances.values() for zone in instance.zones.get(region, ())}))
 
 
-@rule(reads=("network",))
+@rule()
 def zones_are_distinct(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Each zone once, and at least two of them, as EKS wants its control plane in two."""
     if stack.network is None:
@@ -42,7 +43,7 @@ def zones_are_distinct(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
         )
 
 
-@rule(reads=("network",))
+@rule()
 def zones_are_of_the_region(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Zones lie in the stack's region."""
     known = region_zones(stack.region, cat)
@@ -66,6 +67,11 @@ def _not_in_network(path: str, zone: str, zones: tuple[str, ...]) -> Problem:
     return Problem(id="zone-not-in-network", path=path, said=said, hint=f"add {zone} to network.zones, or use one of them")
 
 
+def _reckoned(stack: StackSpec, cat: Catalog) -> bool:
+    """Whether every pool's machines are known: those of an unknown type might lie in either network."""
+    return all(known(pool, cat) for _, pool in on_aws(stack))
+
+
 def _ranges(stack: StackSpec) -> list[tuple[str, str]]:
     """Every range that the network's machines can see, with its path."""
     if stack.network is None:
@@ -80,7 +86,7 @@ def _ranges(stack: StackSpec) -> list[tuple[str, str]]:
     return found
 
 
-@rule(reads=("network", "form", "cluster"))
+@rule()
 def ranges_are_apart(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """No two ranges share an address."""
     found = _ranges(stack)
@@ -101,7 +107,17 @@ def ranges_are_apart(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
         )
 
 
-@rule(reads=("network", "cluster"))
+# Addresses that no machine on a network can have (RFC 6890).
+_NOBODYS = tuple(IPv4Network(each) for each in ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "240.0.0.0/4"))
+# EKS User Guide, networking for hybrid nodes.
+_PREMISES = (*addresses.PRIVATE, addresses.SHARED)
+
+
+def _within(cidr: str, ranges: Iterable[IPv4Network]) -> bool:
+    return any(IPv4Network(cidr).subnet_of(each) for each in ranges)
+
+
+@rule()
 def ranges_are_legal(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """AWS takes ranges of /16 to /28, some only beside others, and five to a VPC before it is asked."""
     network = stack.network
@@ -119,6 +135,10 @@ def ranges_are_legal(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
                 f"use {base}/{addresses.LARGEST}" if length < addresses.LARGEST else f"use a /{addresses.LARGEST} to /{addresses.SMALLEST}"
             )
             yield Problem(id="range-size", path=path, said=said, hint=hint)
+        elif _within(cidr, _NOBODYS):
+            said = f"{cidr} holds addresses that no machine on a network can have"
+            free = "10.0.0.0/16" if path == "network.cidr" else addresses.next_range([network.cidr, *network.compute_cidrs])
+            yield Problem(id="range-unusable", path=path, said=said, hint=f"use a range such as {free}")
         elif path != "network.cidr" and (barred := addresses.restricted(network.cidr, cidr)):
             free = addresses.next_range([network.cidr, *network.compute_cidrs])
             said = f"AWS adds no range inside {barred} to a VPC of {network.cidr}"
@@ -131,17 +151,26 @@ def ranges_are_legal(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
         yield Problem(id="ranges-too-many", path="network.compute_cidrs", said=said, hint=hint, severity="warning")
     if stack.cluster and stack.cluster.service_cidr:
         service = IPv4Network(stack.cluster.service_cidr)
-        if not (12 <= service.prefixlen <= 24 and service.is_private):
+        if not (12 <= service.prefixlen <= 24 and _within(stack.cluster.service_cidr, addresses.PRIVATE)):
             said = f"{service} can't be the services' range: EKS takes a private one from /12 to /24"
             hint = f"use {addresses.service_range(cidr for _, cidr in _ranges(stack))}"
             yield Problem(id="service-range-size", path="cluster.service_cidr", said=said, hint=hint)
 
 
-@rule(reads=("network", "pools", "cluster", "storage", "observability"))
+@rule()
+def premises_have_private_ranges(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
+    """EKS takes on-premises nodes and pods from RFC 1918's ranges and the shared one, and no others."""
+    for path, cidr in _ranges(stack):
+        if path.startswith("form.") and not _within(cidr, _PREMISES):
+            said = f"{cidr} lies in none of the ranges that EKS takes for hybrid nodes and their pods"
+            yield Problem(id="range-not-private", path=path, said=said, hint=f"use a part of {listed(_PREMISES, 'or')}")
+
+
+@rule()
 def management_range_has_room(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """The management range holds its nodes, their pods, the control plane's interfaces and the endpoints'."""
     network = stack.network
-    if network is None or IPv4Network(network.cidr).prefixlen < addresses.LARGEST:
+    if network is None or not _reckoned(stack, cat) or IPv4Network(network.cidr).prefixlen < addresses.LARGEST:
         return
     fullest = max(management_needs(stack, cat), key=lambda need: (need.addresses, need.zone))
     interfaces = len(endpoints.interfaces(endpoints.needed(stack)))
@@ -163,11 +192,11 @@ def management_range_has_room(stack: StackSpec, cat: Catalog) -> Iterator[Proble
     yield Problem(id="range-too-small", path="network.cidr", said=said, hint=hint)
 
 
-@rule(reads=("network", "pools", "storage"))
+@rule()
 def compute_ranges_have_room(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Every zone with accelerators has a compute subnet that holds its nodes and pods."""
     network = stack.network
-    if network is None or any(_pin_problems(stack, network)):
+    if network is None or not _reckoned(stack, cat) or any(_pin_problems(stack, network)):
         return
     plan = addresses.plan(network, compute_needs(stack, cat)) if IPv4Network(network.cidr).prefixlen + 5 <= addresses.SMALLEST else None
     for need in plan.unplaced if plan else ():
@@ -197,7 +226,7 @@ def compute_ranges_have_room(stack: StackSpec, cat: Catalog) -> Iterator[Problem
         yield Problem(id="compute-subnet-unpinned", path="network.compute_subnets", said=said, hint=hint, severity="note")
 
 
-@rule(reads=("network", "pools", "storage"))
+@rule()
 def pins_hold(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Pinned compute subnets lie in a compute range, apart from each other, and hold what their zone needs."""
     network = stack.network
@@ -231,7 +260,7 @@ def _pin_problems(stack: StackSpec, network: NetworkSpec) -> Iterator[Problem]:
             yield Problem(id="ranges-overlap", path=f"network.compute_subnets.{other}", said=said, hint="pin ranges that share no address")
 
 
-@rule(reads=("form",))
+@rule()
 def premises_are_reached(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Something leads from the network to on-premises nodes."""
     if stack.form.kind == "hybrid" and stack.form.transit_gateway_id is None:
@@ -240,7 +269,7 @@ def premises_are_reached(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
         yield Problem(id="premises-unreached", path="form.transit_gateway_id", said=said, hint=hint, severity="warning")
 
 
-@rule(reads=("network",))
+@rule()
 def endpoints_are_named_once(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Further endpoints are not those every stack has."""
     if stack.network is None:

@@ -14,7 +14,7 @@ from components.spec.stack import StackSpec
 _SERIOUS = ("prod", "standby")
 
 
-@rule(reads=("observability", "environment"))
+@rule()
 def alerts_reach_somebody(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Rules that fire into the void are no watch."""
     if stack.environment in _SERIOUS and not stack.observability.alerts_to:
@@ -23,7 +23,7 @@ def alerts_reach_somebody(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
         yield Problem(id="alerts-to-nobody", path="observability.alerts_to", said=said, hint=hint, severity="warning")
 
 
-@rule(reads=("observability", "form"))
+@rule()
 def alerts_can_be_sent(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """On AWS a topic sends mail; on machines of one's own nothing does."""
     if stack.on_aws:
@@ -41,7 +41,7 @@ def alerts_can_be_sent(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             )
 
 
-@rule(reads=("observability", "storage", "region", "form"))
+@rule()
 def alarms_reach_topics_beside_them(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """CloudWatch alarms publish to topics of their own region only; mail and URLs are subscribed wherever an alarm is."""
     targets = stack.observability.alerts_to

@@ -5,6 +5,7 @@ Hides nothing; each rule is one wrong combination that EC2, EKS or Kubernetes wo
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -21,8 +22,8 @@ MOST_TAINTS = 50
 _ALIKE_MEMORY = 0.05
 # Facts on which a declared node depends; what a planner alone reads is noted there.
 _DECLARED_FACTS = ("network.", "local_disks", "vcpu", "memory_gib", "max_pods", "capacity_block", "zones")
-_KEY = re.compile(r"^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$")
-_VALUE = re.compile(r"^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$")
+_KEY = re.compile(r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+_VALUE = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?")
 
 
 def on_aws(stack: StackSpec) -> Iterator[tuple[str, PoolSpec]]:
@@ -54,12 +55,15 @@ def type_path(path: str, pool: PoolSpec, place: int = 0) -> str:
     return f"{path}.instance_type" if pool.instance_type else f"{path}.instance_types[{place}]"
 
 
-@rule(reads=("pools",))
+@rule()
 def pool_names_differ(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
-    """Two pools of one name would be one set of resources."""
+    """Two pools of one name would be one set of resources, and the cluster's own nodes have one already."""
     seen: dict[str, str] = {}
     for index, pool in enumerate(stack.pools):
         path = f"pools[{index}]"
+        if pool.name == labels.SYSTEM_POOL:
+            said = f'"{pool.name}" is the name of the cluster\'s own nodes, which carry it as their label {labels.POOL}'
+            yield Problem(id="name-taken", path=f"{path}.name", said=said, hint="use another, such as services")
         if pool.name in seen:
             said = f'the name "{pool.name}" is taken by {seen[pool.name]}'
             yield Problem(id="duplicate-name", path=f"{path}.name", said=said, hint="names of pools are unique in the stack")
@@ -67,7 +71,7 @@ def pool_names_differ(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             seen[pool.name] = path
 
 
-@rule(reads=("pools",))
+@rule()
 def former_names_are_free(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """A former name makes its resources this pool's; two pools can't both have them."""
     present = {pool.name: f"pools[{index}]" for index, pool in enumerate(stack.pools)}
@@ -87,7 +91,7 @@ def former_names_are_free(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
         seen.setdefault(pool.formerly, f"pools[{index}]")
 
 
-@rule(reads=("pools", "form"))
+@rule(each="pools")
 def pool_has_one_kind_of_machine(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """A pool on AWS says its type once."""
     for index, pool in enumerate(stack.pools):
@@ -104,7 +108,7 @@ def pool_has_one_kind_of_machine(stack: StackSpec, cat: Catalog) -> Iterator[Pro
                 yield Problem(id="instance-type-twice", path=f"{path}.instance_types[{place}]", said=said, hint="take one out")
 
 
-@rule(reads=("pools",))
+@rule(each="pools")
 def pool_types_exist(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Every type is in the catalog, which knows its interfaces: an unknown type's can't be guessed."""
     for path, pool in on_aws(stack):
@@ -115,7 +119,7 @@ def pool_types_exist(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
                 yield Problem(id="instance-type-unknown", path=type_path(path, pool, place), said=said, hint=unknown.hint)
 
 
-@rule(reads=("pools",))
+@rule(each="pools")
 def pool_types_are_driven(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Cards need an adapter; UltraServers need more than a node group."""
     for path, pool in on_aws(stack):
@@ -135,7 +139,7 @@ def pool_types_are_driven(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
                 yield Problem(id="accelerator-unsupported", path=where, said=said, hint=hint)
 
 
-@rule(reads=("pools",))
+@rule(each="pools")
 def pool_types_are_alike(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """The autoscaler, the queue and the launch template reckon with one machine per pool."""
     for path, pool in on_aws(stack):
@@ -178,7 +182,7 @@ def alike(machine: InstanceType, cat: Catalog, count: int = 4) -> list[str]:
     return sorted(found, key=lambda name: (name != machine.name, name))[:count]
 
 
-@rule(reads=("pools",))
+@rule(each="pools")
 def pool_sizes_fit(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Ranges run upwards and spares leave nodes for jobs."""
     for index, pool in enumerate(stack.pools):
@@ -197,7 +201,7 @@ def pool_sizes_fit(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             )
 
 
-@rule(reads=("pools",))
+@rule(each="pools")
 def pool_labels_are_its_own(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Labels and taints are well formed and in nobody else's name."""
     for index, pool in enumerate(stack.pools):
@@ -210,13 +214,13 @@ def pool_labels_are_its_own(stack: StackSpec, cat: Catalog) -> Iterator[Problem]
                 said = f'the {kind} "{key}" is below {domain}, which is reserved'
                 hint = f"use a prefix of your own, such as example.com/{key.partition('/')[2]}"
                 yield Problem(id=f"{kind}-reserved", path=where, said=said, hint=hint)
-            elif not _KEY.match(key) or not _VALUE.match(value):
-                said = f'the {kind} "{key}={value}" is not one that Kubernetes takes'
+            elif not _KEY.fullmatch(key) or not _VALUE.fullmatch(value):
+                said = f"the {kind} {json.dumps(f'{key}={value}', ensure_ascii=False)} is not one that Kubernetes takes"
                 hint = "use letters, digits, dots, dashes and underscores, at most 63, with an optional domain and slash before a key"
                 yield Problem(id=f"{kind}-malformed", path=where, said=said, hint=hint)
 
 
-@rule(reads=("pools",))
+@rule(each="pools")
 def pool_taints_differ(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """EKS takes a taint once, and at most 50."""
     for path, pool in on_aws(stack):
@@ -236,7 +240,7 @@ def pool_taints_differ(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             yield Problem(id="taints-too-many", path=f"{path}.taints", said=said, hint=f"take {len(seen) - MOST_TAINTS} out")
 
 
-@rule(reads=("pools",))
+@rule(each="pools")
 def pool_facts_are_checked(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Facts that no primary source was read for, where a declared node depends on them."""
     for path, pool in on_aws(stack):

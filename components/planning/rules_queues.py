@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from components.catalog import Catalog
@@ -10,6 +10,7 @@ from components.naming import did_you_mean, listed
 from components.planning.rules import rule
 from components.planning.shares import cards_per_node, queue_cards
 from components.problems import Problem
+from components.spec.pools import PoolSpec
 from components.spec.queues import QueueSpec
 from components.spec.stack import StackSpec
 
@@ -19,7 +20,13 @@ def _indexed(stack: StackSpec) -> Iterator[tuple[str, QueueSpec]]:
         yield f"queues[{index}]", queue
 
 
-@rule(reads=("queues",))
+def _pools(stack: StackSpec) -> dict[str, PoolSpec]:
+    """Pools by name, without those whose name another has too: which of them a queue means can't be told."""
+    counts = Counter(pool.name for pool in stack.pools)
+    return {pool.name: pool for pool in stack.pools if counts[pool.name] == 1}
+
+
+@rule()
 def queue_names_differ(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Two queues of one name would be one Kubernetes object."""
     seen: dict[str, str] = {}
@@ -31,7 +38,7 @@ def queue_names_differ(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             seen[queue.name] = path
 
 
-@rule(reads=("queues", "pools"))
+@rule(each="queues")
 def queue_pool_exists(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """A queue hands out the cards of one pool of the stack."""
     names = [pool.name for pool in stack.pools]
@@ -41,13 +48,13 @@ def queue_pool_exists(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             yield Problem(id="queue-pool-unknown", path=f"{path}.pool", said=said, hint=did_you_mean(queue.pool, names))
 
 
-@rule(reads=("queues", "pools"))
+@rule(each="pools")
 def queues_fit_pool(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """The cards of a pool's queues together are at most those of its nodes without the spares."""
     claimed: dict[str, list[tuple[str, QueueSpec]]] = defaultdict(list)
     for path, queue in _indexed(stack):
         claimed[queue.pool].append((path, queue))
-    for pool in stack.pools:
+    for pool in _pools(stack).values():
         queues = claimed.get(pool.name, [])
         per_node, available = cards_per_node(pool, cat), queue_cards(pool, cat)
         asked = sum(queue.cards or 0 for _, queue in queues)
@@ -61,10 +68,10 @@ def queues_fit_pool(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
         yield Problem(id="queue-over-pool", path=f"{path}.cards" if last.cards else path, said=said, hint=hint)
 
 
-@rule(reads=("queues", "pools"))
+@rule(each="queues")
 def queue_holds_whole_nodes(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Workers own whole nodes: cards beyond the last whole node are never used."""
-    pools = {pool.name: pool for pool in stack.pools}
+    pools = _pools(stack)
     for path, queue in _indexed(stack):
         per_node = cards_per_node(pools[queue.pool], cat) if queue.pool in pools else 0
         if not per_node or not queue.cards or queue.cards % per_node == 0:
@@ -79,10 +86,10 @@ def queue_holds_whole_nodes(stack: StackSpec, cat: Catalog) -> Iterator[Problem]
             yield Problem(id="queue-under-node", path=f"{path}.cards", said=said, hint=better)
 
 
-@rule(reads=("queues", "pools"))
+@rule(each="queues")
 def queue_counts_what_its_pool_has(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Pools with cards are shared by card, pools without by node."""
-    pools = {pool.name: pool for pool in stack.pools}
+    pools = _pools(stack)
     for path, queue in _indexed(stack):
         pool = pools.get(queue.pool)
         if pool is None or (pool.types and not any(name in cat.instances for name in pool.types)):
@@ -100,7 +107,7 @@ def queue_counts_what_its_pool_has(stack: StackSpec, cat: Catalog) -> Iterator[P
             yield Problem(id="queue-over-pool", path=f"{path}.nodes", said=said, hint=f"use at most {pool.max_nodes - pool.spares}")
 
 
-@rule(reads=("queues", "pools"))
+@rule(each="pools")
 def pool_is_handed_out(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Cards without a queue can't be used by a task."""
     named = {queue.pool for queue in stack.queues}
@@ -111,7 +118,7 @@ def pool_is_handed_out(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             yield Problem(id="pool-without-queue", path=f"pools[{index}].name", said=said, hint=hint, severity="warning")
 
 
-@rule(reads=("queues", "pools"))
+@rule(each="pools")
 def placement_needs_nodes(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Topology-aware placement sees only nodes that exist, so a pool that starts from zero is filled without it."""
     named = {queue.pool for queue in stack.queues}
@@ -124,7 +131,7 @@ def placement_needs_nodes(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             yield Problem(id="placement-from-zero", path=f"pools[{index}].nodes", said=said, hint=hint, severity="note")
 
 
-@rule(reads=("queues", "pools"))
+@rule()
 def cohort_shares_one_pool(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Queues of a cohort lend quota of a pool; two pools have none in common."""
     members: dict[str, list[tuple[str, QueueSpec]]] = defaultdict(list)
@@ -139,7 +146,7 @@ def cohort_shares_one_pool(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             yield Problem(id="cohort-over-pools", path=f"{queues[-1][0]}.cohort", said=said, hint=hint, severity="warning")
 
 
-@rule(reads=("queues",))
+@rule(each="queues")
 def queue_namespaces_are_for_jobs(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Jobs don't run where the cluster's own controllers do."""
     for path, queue in _indexed(stack):

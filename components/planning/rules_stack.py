@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from components.catalog import Catalog
+from components.catalog import Catalog, regions
+from components.naming import did_you_mean
 from components.planning.rules import rule
 from components.problems import Problem
 from components.spec.form import SelfHosted
@@ -15,14 +16,23 @@ _POOL = (
 )
 
 
-@rule(reads=("pools",))
+@rule()
+def region_exists(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
+    """The region is one whose zones and machines the catalog knows; in another, nothing else can be judged."""
+    known = regions.known(cat)
+    if stack.on_aws and stack.region not in known:
+        said = f'"{stack.region}" is no region that the catalog knows'
+        yield Problem(id="region-unknown", path="aws:region", said=said, hint=did_you_mean(stack.region, known))
+
+
+@rule()
 def has_pools(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """A stack without pools has nothing to train on."""
     if not stack.pools:
         yield Problem(id="no-pools", path="pools", said="the stack has no pools", hint=_POOL)
 
 
-@rule(reads=("network", "cluster", "form"))
+@rule()
 def form_fits_sections(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """On AWS there is a network; on a cluster that exists there is none of ours."""
     if isinstance(stack.form, SelfHosted):
@@ -32,7 +42,7 @@ def form_fits_sections(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
                 yield Problem(id="section-without-use", path=section, said=said, hint=f"take {section} out, or use form {{kind: cloud}}")
 
 
-@rule(reads=("form", "pools"))
+@rule(each="pools")
 def form_fits_pools(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Self-hosted pools describe their hosts; pools on AWS name instance types."""
     for index, pool in enumerate(stack.pools):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from components.catalog import Catalog
+from components.catalog import Catalog, regions
 from components.catalog.lustre import Deployment
-from components.naming import did_you_mean, listed
+from components.naming import did_you_mean, listed, nearest
 from components.planning import file_systems
 from components.planning.address_needs import accelerated
 from components.planning.rules import rule
@@ -31,7 +31,7 @@ def _kind(system: LustreSpec, *, throughput: bool = True) -> str:
     return f"{words} with EFA" if system.efa else words
 
 
-@rule(reads=("storage", "form"))
+@rule(each="storage.lustre")
 def file_systems_are_on_aws(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """FSx, S3 and ECR are AWS's; a cluster that exists brings its own storage class."""
     for path, system in _systems(stack) if not stack.on_aws else ():
@@ -40,7 +40,7 @@ def file_systems_are_on_aws(stack: StackSpec, cat: Catalog) -> Iterator[Problem]
         yield Problem(id="section-without-use", path=path, said=said, hint=hint)
 
 
-@rule(reads=("storage",))
+@rule()
 def file_system_names_differ(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Claims and log groups carry the name."""
     seen: dict[str, str] = {}
@@ -54,7 +54,7 @@ def file_system_names_differ(stack: StackSpec, cat: Catalog) -> Iterator[Problem
         seen.setdefault(system.name, path)
 
 
-@rule(reads=("storage",))
+@rule(each="storage.lustre")
 def storage_type_exists(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """HDD is PERSISTENT_1's, intelligent tiering PERSISTENT_2's."""
     for path, system in _systems(stack):
@@ -76,7 +76,7 @@ def _deployment(system: LustreSpec, cat: Catalog) -> Deployment | None:
     return None if system.tiered else cat.lustre.deployment(system.deployment, system.storage)
 
 
-@rule(reads=("storage",))
+@rule(each="storage.lustre")
 def throughput_is_offered(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Persistent types are bought with a throughput, scratch types come with theirs, intelligent tiering states a whole one."""
     for path, system in _systems(stack):
@@ -103,7 +103,7 @@ def throughput_is_offered(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             yield Problem(id="lustre-throughput-kind", path=where, said=said, hint="use throughput_mbps")
 
 
-@rule(reads=("storage",))
+@rule(each="storage.lustre")
 def capacity_fits_its_step(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Each type grows in its own steps, with EFA in larger ones."""
     for path, system in _systems(stack):
@@ -123,7 +123,7 @@ def capacity_fits_its_step(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
         )
 
 
-@rule(reads=("storage",))
+@rule(each="storage.lustre")
 def efa_has_what_it_needs(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """EFA comes with PERSISTENT_2 on SSD, from the first day, or not at all."""
     for path, system in _systems(stack):
@@ -136,7 +136,7 @@ def efa_has_what_it_needs(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             )
 
 
-@rule(reads=("storage",))
+@rule(each="storage.lustre")
 def metadata_is_offered(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Metadata IOPS are PERSISTENT_2's, in a few steps."""
     for path, system in _systems(stack):
@@ -164,7 +164,7 @@ def _nearest(offered: Sequence[int], wanted: int) -> str:
     return listed([each for each in (below, above) if each is not None], "or")
 
 
-@rule(reads=("storage",))
+@rule(each="storage.lustre")
 def tiering_has_throughput_and_no_size(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Intelligent tiering: a throughput in steps, a cache in proportion, no size."""
     limits = cat.lustre.intelligent_tiering
@@ -206,7 +206,7 @@ def _read_cache(path: str, system: LustreSpec, per_1000: tuple[int, int], rate: 
         yield Problem(id="lustre-read-cache", path=where, said=said, hint=f"use {least} to {most} GiB")
 
 
-@rule(reads=("storage",))
+@rule(each="storage.lustre")
 def version_fits(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Old Lustre versions run on old types, and know no links."""
     for path, system in _systems(stack):
@@ -224,7 +224,7 @@ def _quoted(words: Sequence[str]) -> str:
     return listed([f'"{each}"' for each in words], "or")
 
 
-@rule(reads=("storage",))
+@rule(each="storage.lustre")
 def backups_fit(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """FSx backs up persistent storage that no bucket stands behind."""
     most = cat.lustre.backup_days_max
@@ -246,7 +246,7 @@ def _no_backups(system: LustreSpec) -> str:
     return f'"{system.name}" is linked to a bucket' if system.links else ""
 
 
-@rule(reads=("storage",))
+@rule(each="storage.lustre")
 def links_attach(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Links: not on SCRATCH_1, eight at most, each with a folder of its own on both sides, and doing something."""
     most = cat.lustre.associations_max
@@ -287,7 +287,7 @@ def _overlaps(path: str, links: Sequence[LinkSpec]) -> Iterator[Problem]:
                 yield Problem(id="lustre-links-overlap", path=f"{path}.links[{last}].prefix", said=said, hint=hint)
 
 
-@rule(reads=("storage",))
+@rule(each="storage.lustre")
 def scratch_is_copied_or_expendable(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """One failed disk ends data on scratch storage: it leaves by an export link, or someone says that it may go."""
     for path, system in _systems(stack):
@@ -298,7 +298,7 @@ def scratch_is_copied_or_expendable(stack: StackSpec, cat: Catalog) -> Iterator[
             yield Problem(id="lustre-scratch-unsaved", path=f"{path}.deployment", said=said, hint=hint)
 
 
-@rule(reads=("storage", "network"))
+@rule(each="storage.lustre")
 def file_system_zone_is_in_network(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """The file system lies in a subnet, and the network's zones are those that have them."""
     if stack.network is None:
@@ -309,7 +309,7 @@ def file_system_zone_is_in_network(stack: StackSpec, cat: Catalog) -> Iterator[P
             yield Problem(id="zone-unknown", path=f"{path}.zone", said=said, hint=did_you_mean(system.zone, stack.network.zones))
 
 
-@rule(reads=("storage", "pools"))
+@rule()
 def file_system_lies_beside_training(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """From another zone every byte is slower and paid for, and EFA doesn't reach at all."""
     training = [pool for pool in stack.pools if pool.purpose == "training" and accelerated(pool, cat) and pool.zone]
@@ -328,7 +328,7 @@ def file_system_lies_beside_training(stack: StackSpec, cat: Catalog) -> Iterator
         yield Problem(id="lustre-zone", path=f"{path}.zone", said=said, hint=f"use {lonely[0].zone}, or move the pool")
 
 
-@rule(reads=("storage",))
+@rule()
 def file_system_holds_dataset_twice(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Checkpoints and the next version of the data need the same room again. A warning: who reads from the bucket bit by bit needs less."""
     dataset = stack.storage.datasets.size_gib
@@ -352,17 +352,25 @@ def file_system_holds_dataset_twice(stack: StackSpec, cat: Catalog) -> Iterator[
         )
 
 
-@rule(reads=("storage", "region"))
+@rule()
 def copy_lies_elsewhere(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
-    """A copy in the same region is lost with it."""
-    where = stack.storage.checkpoints.replicate_to
-    if where is not None and where == stack.region:
+    """The copy's region exists and S3 replicates to it; a copy in the same region is lost with it."""
+    where, path, known = stack.storage.checkpoints.replicate_to, "storage.checkpoints.replicate_to", regions.known(cat)
+    if where is None:
+        return
+    hint = "use another region, such as us-east-2" if where != "us-east-2" else "use another region, such as us-west-2"
+    if where == stack.region:
         said = f"the copy of the checkpoints would lie in {where}, beside the originals"
-        hint = "use another region, such as us-east-2" if where != "us-east-2" else "use another region, such as us-west-2"
-        yield Problem(id="copy-region", path="storage.checkpoints.replicate_to", said=said, hint=hint)
+        yield Problem(id="copy-region", path=path, said=said, hint=hint)
+    elif stack.region in known and regions.partition(where) != regions.partition(stack.region):
+        said = f"{where} and {stack.region} belong to two partitions of AWS, and S3 copies nothing from one to the other"
+        yield Problem(id="copy-region", path=path, said=said, hint=hint)
+    elif where not in known:
+        said = f'"{where}" is no region that the catalog knows'
+        yield Problem(id="region-unknown", path=path, said=said, hint=did_you_mean(where, known) if nearest(where, known) else hint)
 
 
-@rule(reads=("storage", "form"))
+@rule()
 def credentials_are_of_reached_registries(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """A secret is only of use for a publisher that ECR's cache reaches and that asks who pulls."""
     asking = sorted(registry for registry, secret in cat.charts.pull_through.items() if secret)
@@ -374,7 +382,7 @@ def credentials_are_of_reached_registries(stack: StackSpec, cat: Catalog) -> Ite
             yield Problem(id="registry-credential", path=f"storage.registry.credentials.{registry}", said=said, hint=hint)
 
 
-@rule(reads=("storage", "network"))
+@rule()
 def preloaded_images_are_named_by_path(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """The registry's address is put before them."""
     for index, path in enumerate(stack.storage.registry.preload):

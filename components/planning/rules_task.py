@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import gcd
 
 from components.catalog import Catalog
 from components.naming import did_you_mean, listed
+from components.planning.rules import until_unread
 from components.planning.shares import cards_per_node, queue_cards
 from components.problems import Problem
 from components.spec.form import SelfHosted
@@ -18,23 +20,42 @@ from components.spec.pools import PoolSpec
 from components.spec.queues import QueueSpec
 from components.spec.stack import StackSpec
 from components.spec.task import TaskSpec
+from components.spec.unread import UnreadError
 
+# What container runtimes take as a name: lower-case words, joined (distribution/reference).
+_REPOSITORY = re.compile(r"[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*")
 _ACCOUNT_REGISTRY = re.compile(r"^[0-9]{12}\.dkr\.ecr(-fips)?\.(?P<region>[a-z0-9-]+)\.amazonaws\.com(\.cn)?$")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A task against a stack. `pool` and `queue` are None where the task names none that exists."""
+    """A task against a stack, either of them perhaps read in part only."""
 
     task: TaskSpec
     stack: StackSpec
     cat: Catalog
-    pool: PoolSpec | None
-    queue: QueueSpec | None
+
+    @property
+    def pool(self) -> PoolSpec | None:
+        """None where the task names none that exists."""
+        return next((each for each in self.stack.pools if each.name == self.task.resources.pool), None)
+
+    @property
+    def queue(self) -> QueueSpec | None:
+        """The queue that the task names, or its pool's only one."""
+        if self.task.queue:
+            return next((queue for queue in self.stack.queues if queue.name == self.task.queue), None)
+        queues = [queue for queue in self.stack.queues if queue.pool == self.task.resources.pool]
+        return queues[0] if len(queues) == 1 else None
 
     @property
     def per_node(self) -> int:
-        return cards_per_node(self.pool, self.cat) if self.pool else 0
+        """Raises UnreadError for a pool of unknown types, which the stack file is told."""
+        if self.pool is None:
+            return 0
+        if self.pool.types and not any(name in self.cat.instances for name in self.pool.types):
+            raise UnreadError("types")
+        return cards_per_node(self.pool, self.cat)
 
     @property
     def cards(self) -> int:
@@ -45,13 +66,9 @@ TaskRule = Callable[[Case], Iterator[Problem]]
 
 
 def check_task(task: TaskSpec, stack: StackSpec, cat: Catalog) -> list[Problem]:
-    """Every reason why the task can't run in the stack, and what its author should know."""
-    pool = next((each for each in stack.pools if each.name == task.resources.pool), None)
-    queues = [queue for queue in stack.queues if queue.pool == task.resources.pool]
-    named = next((queue for queue in stack.queues if queue.name == task.queue), None)
-    queue = named if task.queue else (queues[0] if len(queues) == 1 else None)
-    case = Case(task=task, stack=stack, cat=cat, pool=pool, queue=queue)
-    return [problem for each in RULES for problem in each(case)]
+    """Every reason why the task can't run in the stack, and what its author should know, as far as both could be read."""
+    case = Case(task=task, stack=stack, cat=cat)
+    return [problem for each in RULES for problem in until_unread(each(case))[0]]
 
 
 def pool_exists(case: Case) -> Iterator[Problem]:
@@ -129,7 +146,8 @@ def parallelism_divides(case: Case) -> Iterator[Problem]:
     product = f"tensor {tensor} x pipeline {pipeline} x context {context} = {group}"
     cards = f"{nodes} nodes x {case.per_node} = {case.cards} cards"
     if case.cards % group:
-        fewer = _nearest_nodes(group, case.per_node, nodes)
+        room = case.pool.max_nodes - case.pool.spares if case.pool else 0
+        fewer = _nearest_nodes(group, case.per_node, nodes, room)
         hint = f"use {fewer}, or another split" if fewer else "use another split"
         said = f"{product} does not divide {cards}: data-parallel ranks would be {case.cards / group:.2f}"
         yield Problem(id="task-parallelism", path="parallelism", said=said, hint=hint)
@@ -145,12 +163,11 @@ def parallelism_divides(case: Case) -> Iterator[Problem]:
         yield Problem(id="task-tensor-over-nodes", path="parallelism.tensor", said=said, hint=hint, severity="warning")
 
 
-def _nearest_nodes(group: int, per_node: int, nodes: int) -> str:
-    """The node counts around the one asked for that the split divides."""
-    below = next((count for count in range(nodes - 1, 0, -1) if count * per_node % group == 0), None)
-    above = next((count for count in range(nodes + 1, nodes + group + 1) if count * per_node % group == 0), None)
-    found = [f"{count} nodes" for count in (below, above) if count]
-    return listed(found, "or")
+def _nearest_nodes(group: int, per_node: int, nodes: int, room: int) -> str:
+    """The node counts around the one asked for that the split divides and the pool has."""
+    step = group // gcd(group, per_node)
+    below = nodes // step * step
+    return listed([f"{count} nodes" for count in (below, below + step) if 0 < count <= room], "or")
 
 
 def ramp_fits(case: Case) -> Iterator[Problem]:
@@ -164,6 +181,10 @@ def ramp_fits(case: Case) -> Iterator[Problem]:
 def image_is_fixed(case: Case) -> Iterator[Problem]:
     """An image is named by digest, or by a tag of the environment: another tag may be another program tomorrow."""
     reference, environment = case.task.reference, case.stack.environment
+    if not _REPOSITORY.fullmatch(reference.repository):
+        said = f'"{reference.repository}" is no name of an image: Kubernetes answers InvalidImageName'
+        hint = "use lower-case words, joined by dots, dashes, underscores or slashes"
+        yield Problem(id="task-image", path="image", said=said, hint=hint)
     if reference.digest:
         return
     if "@" in case.task.image:

@@ -15,14 +15,13 @@ from components.problems import Problem
 from components.spec.stack import StackSpec
 
 
-@rule(reads=("pools", "network", "spot_preprocessing"))
+@rule(each="pools")
 def updates_end_in_time(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """A group that is updated a few nodes at a time ends after the longest wait."""
     for path, pool in on_aws(stack):
         if pool.update_max_unavailable is None or not placeable(pool, cat):
             continue
-        place = placement.plan(pool, cat=cat, network_zones=stack.zones, spot_preprocessing=stack.spot_preprocessing)
-        most = max((group.max_nodes for group in place.groups), default=0)
+        most = placement.largest_group(pool, cat=cat)
         pace = turnover.of_group(most, wanted=pool.update_max_unavailable, has_cards=known(pool, cat)[0].cards > 0)
         if pace.update_minutes <= turnover.LONGEST_MINUTES:
             continue

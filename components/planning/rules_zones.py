@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from components import fabrics
-from components.catalog import Catalog
+from components.catalog import Catalog, regions
 from components.naming import listed
 from components.planning import nodes, placement
 from components.planning.rules import rule
@@ -37,18 +37,18 @@ def _where(pool: PoolSpec, stack: StackSpec, cat: Catalog) -> str:
     """Where the types can be had, for a hint."""
     zones = offering(pool, stack, cat)
     name = listed(pool.types)
+    if stack.region not in regions.known(cat):
+        return "name one of the network's zones"
     if zones:
         usable = [zone for zone in zones if zone in stack.zones]
         return f"use {listed(usable, 'or')}" if usable else f"add {listed(zones, 'or')} to network.zones and use it"
-    regions = sorted(set[str].intersection(*(set(cat.regions_offering(each)) for each in pool.types)))
+    others = sorted(set[str].intersection(*(set(cat.regions_offering(each)) for each in pool.types)))
     return (
-        f"{stack.region} has no zone with {name}; regions that do: {', '.join(regions)}"
-        if regions
-        else f"no region is known to offer {name}"
+        f"{stack.region} has no zone with {name}; regions that do: {', '.join(others)}" if others else f"no region is known to offer {name}"
     )
 
 
-@rule(reads=("pools", "network"))
+@rule(each="pools")
 def pool_names_its_zone(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """A pool that can't be spread names the one zone, so that no lookup ever moves it."""
     for path, pool in on_aws(stack):
@@ -67,22 +67,22 @@ def pool_names_its_zone(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             yield Problem(id="zone-missing", path=f"{path}.zone", said=said, hint=_where(pool, stack, cat))
 
 
-@rule(reads=("pools", "network"))
+@rule(each="pools")
 def pool_zone_offers_its_types(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """The zone is the network's, and sells every type of the pool."""
     for path, pool in on_aws(stack):
-        if not known(pool, cat) or not driven(known(pool, cat)[0]):
-            continue
+        judged = stack.region in regions.known(cat) and bool(known(pool, cat)) and driven(known(pool, cat)[0])
         named = [(f"{path}.zone", pool.zone)] if pool.zone else [(f"{path}.zones[{place}]", zone) for place, zone in enumerate(pool.zones)]
         for where, zone in named or [
             (f"{path}.instance_type" if pool.instance_type else f"{path}.instance_types", each) for each in stack.zones
         ]:
             if named and stack.network and zone not in stack.zones:
                 said = f"{zone} is not among the network's zones ({', '.join(stack.zones)})"
-                yield Problem(id="zone-unknown", path=where, said=said, hint=_where(pool, stack, cat))
+                hint = _where(pool, stack, cat) if judged else f"use {listed(stack.zones, 'or')}"
+                yield Problem(id="zone-unknown", path=where, said=said, hint=hint)
                 continue
-            if not named and _apart(pool, cat) and len(stack.zones) != 1:
-                continue  # the rule on missing zones speaks
+            if not judged or (not named and _apart(pool, cat) and len(stack.zones) != 1):
+                continue  # the rules on regions, on types and on missing zones speak
             missing = [name for name in pool.types if zone not in cat.zones_offering(name, stack.region)]
             # A pool over several types lives with the rest of them; one that a zone sells nothing of can't be placed there.
             if missing and (len(missing) == len(pool.types) or len(pool.types) == 1):
@@ -95,7 +95,7 @@ def _zones(pool: PoolSpec, stack: StackSpec, cat: Catalog) -> str:
     return f"[{', '.join(zone for zone in offering(pool, stack, cat) if zone in stack.zones)}]"
 
 
-@rule(reads=("pools", "network"))
+@rule(each="pools")
 def placement_group_is_in_one_zone(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """A cluster placement group lies in one zone, so its node groups have one subnet."""
     for path, pool in on_aws(stack):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 from pydantic_core import PydanticCustomError
@@ -17,13 +17,27 @@ SEALED = "<secret>"
 """Stands for an encrypted value where no key is at hand."""
 
 
+class UnreadError(Exception):
+    """A field was asked for that the file doesn't hold in a readable shape, which has been told already.
+
+    No AttributeError, which Python would take for a property that isn't there.
+    """
+
+
 class Spec(BaseModel):
-    """A frozen value that knows all its keys."""
+    """A frozen value that knows all its keys. A field that could not be read is not there: asking for it raises UnreadError."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False, hide_input_in_errors=True, defer_build=True)
 
     computed: ClassVar[Mapping[str, str]] = {}
     """Keys that one might look for, and what stands in their place."""
+
+    if not TYPE_CHECKING:  # a type checker would take every misspelt attribute for one
+
+        def __getattr__(self, name: str) -> Any:
+            if name in type(self).model_fields:
+                raise UnreadError(name)
+            return super().__getattr__(name)
 
 
 def _flag(value: object) -> object:

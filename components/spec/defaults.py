@@ -105,6 +105,8 @@ def left_out(value: BaseModel, data: Any, path: Path = ()) -> list[Default]:
     """The model's own defaults that apply because the data doesn't hold the key."""
     found: list[Default] = []
     for name, info in type(value).model_fields.items():
+        if name not in value.__dict__:
+            continue  # unread
         key = info.alias or name
         inner = getattr(value, name)
         given = isinstance(data, dict) and key in data

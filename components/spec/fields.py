@@ -22,7 +22,7 @@ def models_at(model: Model, data: Any, path: Path) -> list[Model]:
     found: list[Any] = [model]
     here: Any = data
     for part in path:
-        here = _step(here, part)
+        here = step(here, part)
         found = [each for annotation in found for inner in _inside(annotation, part) for each in alternatives(inner)]
         kind = here.get("kind") if isinstance(here, dict) else None
         if kind is not None:
@@ -90,7 +90,7 @@ def _inside(annotation: Any, part: str | int) -> Iterator[Any]:
         yield get_args(annotation)[0]
 
 
-def _step(here: Any, part: str | int) -> Any:
+def step(here: Any, part: str | int) -> Any:
     try:
         return here[part]
     except (KeyError, IndexError, TypeError):

@@ -41,11 +41,10 @@ _AWS_KEYS = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """`stack` is None when the shape is too broken to read on; `incomplete` names sections that lost items."""
+    """`stack` is None when the shape is too broken to read on; what of it could not be read raises UnreadError when asked for."""
 
     stack: StackSpec | None
     problems: tuple[Problem, ...]
-    incomplete: frozenset[str] = frozenset()
     defaults: tuple[Default, ...] = ()
     document: Document = field(default_factory=lambda: Document(file=""), repr=False)
     data: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
@@ -137,7 +136,7 @@ def read_config(config: Mapping[str, Any], source: Document | None = None, secre
     hidden = frozenset("region" if key == "aws:region" else key.removeprefix(f"{PROJECT}:") for key in secret_keys)
     problems += _in_the_clear(data, hidden)
     filled, defaults = fill(data)
-    shaped: Shaped = validate(StackSpec, filled, hidden)
+    shaped: Shaped = validate(StackSpec, filled, hidden, partly=True)
     stack: StackSpec | None = shaped.value
     if stack is not None:
         given = {each.path for each in defaults}
@@ -146,7 +145,6 @@ def read_config(config: Mapping[str, Any], source: Document | None = None, secre
     reading = Reading(
         stack=stack,
         problems=(),
-        incomplete=shaped.incomplete,
         defaults=tuple(defaults),
         document=source or Document(file=""),
         data=data,

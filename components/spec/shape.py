@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 
 from components.naming import did_you_mean, listed, nearest
 from components.problems import Problem
-from components.spec import fields, secrets
+from components.spec import fields, secrets, unread
 from components.spec.base import SEALED, Spec
 from components.spec.paths import Path, parsed, written
 from components.spec.scalars import scalar
@@ -63,13 +63,15 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def validate(model: type[BaseModel], data: dict[str, Any], secret_keys: frozenset[str] = frozenset()) -> Shaped:
+def validate(model: type[BaseModel], data: dict[str, Any], secret_keys: frozenset[str] = frozenset(), *, partly: bool = False) -> Shaped:
     """Validate; on errors tell them all and mend a copy (coerce, take the nearest word, else drop) so that later rules can run.
 
     What lies under `secret_keys`, and in fields that hold secrets, is told without its value.
+    `partly` keeps every item of a list where it is, and leaves unread in the value whatever was mended or missing.
     """
     problems: list[Problem] = []
     incomplete: set[str] = set()
+    mended: set[Path] = set()
     told_paths: list[Path] = []
     current = copy.deepcopy(data)
     for _ in range(8):
@@ -83,16 +85,52 @@ def validate(model: type[BaseModel], data: dict[str, Any], secret_keys: frozense
             problems += [each for each, _, _ in found if not any(_touch(parsed(each.path), told) for told in told_paths)]
             told_paths += [parsed(each.path) for each, _, _ in found]
             # Deepest and last first, so that dropping one list item leaves the places of the others alone.
+            missing = partly and all(repair is _UNSET for _, _, repair in found)
             for _, path, repair in sorted(found, key=lambda each: _depth_first(each[1]), reverse=True):
+                if partly and repair is _UNSET:
+                    # The rest of the item is mended first: what is made of it here is not validated again.
+                    current = _without_missing(model, current, path) if missing else current
+                    continue
+                mended.add(path)
+                if partly and repair is _DROP and _is_item(path) and (models := _specs(fields.models_at(model, current, path))):
+                    repair = unread.nothing_of(models[0])
                 if not _mend(current, path, repair):
                     incomplete.add(str(path[0]) if path else "")
             continue
+        if partly and isinstance(value, Spec):
+            for path in sorted(mended, key=len):
+                # Another kind is another model: nothing of what stands there is known.
+                unread.forget(value, path[:-1] if path[-1:] == ("kind",) else path)
         return Shaped(value=value, problems=tuple(problems), incomplete=frozenset(incomplete))
     return Shaped(value=None, problems=tuple(problems), incomplete=frozenset(incomplete))
 
 
 _DROP = object()
 _SECRET = {"secure": ""}
+_UNSET = object()  # as _DROP, of an item that lacks a key
+
+
+def _is_item(path: Path) -> bool:
+    return bool(path) and isinstance(path[-1], int)
+
+
+def _specs(models: list[type[BaseModel]]) -> list[type[Spec]]:
+    return [each for each in models if issubclass(each, Spec)]
+
+
+def _without_missing(model: type[BaseModel], data: Any, path: Path) -> Any:
+    """The data with what stands at the path made a model whose missing keys are unread."""
+    here = data
+    for part in path:
+        here = fields.step(here, part)
+    models = _specs(fields.models_at(model, data, path))
+    if not isinstance(here, dict) or not models:
+        return data
+    made = unread.partly(models[0], here)
+    if not path:
+        return made
+    _mend(data, path, made)
+    return data
 
 
 def _touch(one: Path, other: Path) -> bool:
@@ -150,7 +188,7 @@ def _problem(
         hint = answers[0] if answers else did_you_mean(str(path[-1]), fields.keys(holder))
         return Problem(id="unknown-key", path=text, said=f'"{path[-1]}" is not a key here', hint=hint), path, _DROP
     if kind == "missing":
-        return Problem(id="missing-key", path=text, said="is missing", hint=fields.description(model, data, path)), path[:-1], _DROP
+        return Problem(id="missing-key", path=text, said="is missing", hint=fields.description(model, data, path)), path[:-1], _UNSET
     if value == SEALED:
         hint = "write it as plain text: what is declared follows from it"
         return Problem(id="encrypted", path=text, said="is encrypted", hint=hint), path, _DROP
@@ -269,7 +307,7 @@ def _mend(data: Any, path: Path, repair: object) -> bool:
         return False
     last = path[-1]
     try:
-        if repair is not _DROP:
+        if repair is not _DROP and repair is not _UNSET:
             here[last] = repair
             return True
         gone = here[last]

@@ -162,7 +162,7 @@ class TaskSpec(Spec):
 
 @dataclass(frozen=True, kw_only=True)
 class TaskReading:
-    """`task` is None when the shape is too broken to read on."""
+    """`task` is None when the shape is too broken to read on; what of it could not be read raises UnreadError when asked for."""
 
     task: TaskSpec | None
     problems: tuple[Problem, ...]
@@ -203,7 +203,7 @@ def read_task_text(text: str, name: str) -> TaskReading:
         problem = Problem(id="task-file-empty", path="", said=f"the task file {name} holds no task", hint=hint)
         return TaskReading(task=None, problems=(problem,), text=text, document=found)
     data: dict[str, Any] = found.data
-    shaped: Shaped = validate(TaskSpec, data)
+    shaped: Shaped = validate(TaskSpec, data, partly=True)
     reading = TaskReading(task=shaped.value, problems=(), text=text, document=found)
     placed = tuple(reading.placed([*found.problems, *shaped.problems]))
     return TaskReading(task=shaped.value, problems=placed, text=text, document=found)

@@ -128,11 +128,10 @@ def test_the_trails_policy_is_there_before_the_trail() -> None:
     assert any("BucketPolicy" in urn for urn in trail.depends_on)
 
 
-def test_protection_reaches_the_trails_bucket_and_key() -> None:
+def test_protection_reaches_the_buckets_of_the_trail_and_of_recorded_configuration_with_their_keys() -> None:
     records = declared(GovernedSpec(governance=EVERYTHING))
     assert {(each.type.rsplit(":", 1)[-1], each.name) for each in records if each.protect} == {
-        ("Bucket", "governance-trail"),
-        ("Key", "governance-trail"),
+        (kind, f"governance-{watcher}") for kind in ("Bucket", "Key") for watcher in ("config", "trail")
     }
 
 
@@ -156,6 +155,21 @@ def test_configuration_rules_run_once_the_recorder_does() -> None:
     for each in rules:
         assert any("RecorderStatus" in urn for urn in each.depends_on)
     assert one(records, "RecorderStatus").inputs["isEnabled"] is True
+
+
+def test_recorded_configuration_lies_under_a_key_of_its_own_that_the_recorder_may_use_and_is_kept_as_the_stack_says() -> None:
+    records = declared(GovernedSpec(governance=EVERYTHING))
+    key, bucket, encryption, role = (
+        next(each for each in of_type(records, kind) if each.name == "governance-config")
+        for kind in ("Key", "Bucket", "BucketServerSideEncryptionConfiguration", "RolePolicy")
+    )
+    assert (key.protect, bucket.protect) == (True, True)
+    applied = encryption.inputs["rules"][0]["applyServerSideEncryptionByDefault"]
+    arn = applied["kmsMasterKeyId"]
+    assert applied["sseAlgorithm"] == "aws:kms"
+    assert one(records, "DeliveryChannel").inputs["s3KmsKeyArn"] == arn
+    uses = {each["Sid"]: each for each in json.loads(role.inputs["policy"])["Statement"]}["Encrypt"]
+    assert (uses["Action"], uses["Resource"]) == (["kms:Decrypt", "kms:GenerateDataKey"], [arn])
 
 
 def test_cost_tags_are_activated_only_when_named_as_the_bill_must_have_seen_them() -> None:

@@ -283,3 +283,8 @@ def test_every_resource_that_takes_tags_has_them() -> None:
         if each.type.startswith("aws:"):
             assert each.inputs["tags"]["owner"] == "ml-platform", each.name
             assert each.inputs["tags"]["Name"] == each.name
+
+
+def test_scratch_storage_that_may_be_lost_says_so_in_a_tag() -> None:
+    assert system(deployment="SCRATCH_2", capacity_gib=1200, expendable=True)["tags"]["expendable"] == "true"
+    assert "expendable" not in system(deployment="SCRATCH_2", capacity_gib=1200)["tags"]

@@ -33,6 +33,15 @@ def test_1250_reserved_nodes_are_one_group_for_each_reservation() -> None:
     assert sizes(plan(PRETRAIN)) == {IDS[0]: (417, 417, 417), IDS[1]: (417, 417, 417), IDS[2]: (416, 416, 416)}
 
 
+@pytest.mark.parametrize("raw", [PRETRAIN, FINETUNE, PREPROCESS])
+@pytest.mark.parametrize("spot", [True, False])
+def test_groups_are_counted_as_they_are_planned(cat: Catalog, raw: dict[str, Any], spot: bool) -> None:
+    pool = PoolSpec.model_validate(raw)
+    groups = plan(raw, spot=spot).groups
+    assert placement.groups(pool, cat=cat, spot_preprocessing=spot) == len(groups)
+    assert placement.largest_group(pool, cat=cat) == max(group.max_nodes for group in groups)
+
+
 def test_the_order_of_ids_in_the_file_changes_nothing() -> None:
     expected = plan(PRETRAIN)
     for ids in permutations(IDS):

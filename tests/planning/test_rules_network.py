@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import pytest
+
 from components import catalog
 from components.catalog import Catalog
 from components.planning import rules_network as rules
@@ -33,6 +35,7 @@ ALL = (
     rules.compute_ranges_have_room,
     rules.pins_hold,
     rules.premises_are_reached,
+    rules.premises_have_private_ranges,
     rules.endpoints_are_named_once,
 )
 
@@ -136,6 +139,32 @@ def test_a_range_that_aws_bars_beside_the_first() -> None:
             "network.compute_cidrs[0]: 192.168.0.0/16: AWS adds no range inside 192.168.0.0/16 to a VPC of 10.0.0.0/16; "
             "use one of 100.64.0.0/10, such as 100.64.0.0/16"
         )
+    ]
+
+
+@pytest.mark.parametrize("cidr", ["0.0.0.0/16", "127.0.0.0/16", "169.254.0.0/16", "224.0.0.0/16", "240.0.0.0/16"])
+def test_ranges_whose_addresses_no_machine_can_have(cidr: str) -> None:
+    said_of = f"{cidr} holds addresses that no machine on a network can have; use a range such as"
+    assert said(rules.ranges_are_legal, stack({"cidr": cidr})) == [f"network.cidr: {said_of} 10.0.0.0/16"]
+    assert said(rules.ranges_are_legal, stack({"compute_cidrs": (cidr,)})) == [f"network.compute_cidrs[0]: {said_of} 100.64.0.0/16"]
+
+
+@pytest.mark.parametrize("cidr", ["127.0.0.0/16", "169.254.0.0/16", "198.18.0.0/16", "100.64.0.0/16"])
+def test_a_services_range_outside_the_private_ones(cidr: str) -> None:
+    assert said(rules.ranges_are_legal, stack(cluster={"service_cidr": cidr})) == [
+        f"cluster.service_cidr: {cidr} can't be the services' range: EKS takes a private one from /12 to /24; use 172.20.0.0/16"
+    ]
+
+
+def test_premises_with_ranges_that_eks_does_not_take() -> None:
+    remote = ({"name": "rack", "node_cidr": "8.8.0.0/16", "pod_cidr": "127.0.0.0/8"}, {"name": "hall", "node_cidr": "100.80.0.0/16"})
+    taken = (
+        "lies in none of the ranges that EKS takes for hybrid nodes and their pods; "
+        "use a part of 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10"
+    )
+    assert said(rules.premises_have_private_ranges, stack(form={"kind": "hybrid", "remote_networks": remote})) == [
+        f"form.remote_networks[0].node_cidr: 8.8.0.0/16 {taken}",
+        f"form.remote_networks[0].pod_cidr: 127.0.0.0/8 {taken}",
     ]
 
 

@@ -44,6 +44,26 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
         ],
     ),
     (
+        "the name of the cluster's own nodes",
+        {**PRETRAIN, "name": "system"},
+        [
+            (
+                'pools[0].name: "system" is the name of the cluster\'s own nodes, which carry it as their label trainshed.io/pool; '
+                "use another, such as services"
+            ),
+        ],
+    ),
+    (
+        "a label that ends in a new line",
+        {**PRETRAIN, "labels": {"team": "vision\n"}},
+        [
+            (
+                'pools[0].labels: the label "team=vision\\n" is not one that Kubernetes takes; use letters, digits, dots, dashes and '
+                "underscores, at most 63, with an optional domain and slash before a key"
+            ),
+        ],
+    ),
+    (
         "no type at all",
         {key: value for key, value in PRETRAIN.items() if key != "instance_type"},
         ['pools[0].instance_type: pool "pretrain" names no machine type; write one, such as p5.48xlarge'],

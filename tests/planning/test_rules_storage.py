@@ -367,6 +367,21 @@ def test_only_the_file_system_of_the_dataset_must_hold_it() -> None:
     assert told(storage) == []
 
 
+def test_the_copy_lies_in_a_region_that_exists_and_in_the_same_partition() -> None:
+    assert told({"checkpoints": {"replicate_to": "us-moon-1"}}) == [
+        'storage.checkpoints.replicate_to: "us-moon-1" is no region that the catalog knows; use another region, such as us-east-2'
+    ]
+    assert told({"checkpoints": {"replicate_to": "eu-centrale-1"}}) == [
+        'storage.checkpoints.replicate_to: "eu-centrale-1" is no region that the catalog knows; did you mean "eu-central-1"?'
+    ]
+    assert told({"checkpoints": {"replicate_to": "cn-north-1"}}) == [
+        (
+            "storage.checkpoints.replicate_to: cn-north-1 and us-west-2 belong to two partitions of AWS, "
+            "and S3 copies nothing from one to the other; use another region, such as us-east-2"
+        )
+    ]
+
+
 def test_the_copy_lies_in_another_region() -> None:
     assert told({"checkpoints": {"replicate_to": "us-west-2"}}) == [
         (

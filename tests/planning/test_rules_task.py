@@ -7,6 +7,7 @@ import pytest
 from components.planning.rules_task import check_task
 from components.problems import render
 from components.spec.stack import StackSpec
+from components.spec.task import read_task_text
 from tests.given import CAT, SMALL_TASK, TASKS, stack, stack_of, task, task_of
 
 LUSTRE = "  trainshed:storage: {lustre: [{name: fs, zone: usw2-az3, deployment: SCRATCH_2, capacity_gib: 1200}]}"
@@ -35,6 +36,17 @@ def test_the_projects_own_tasks_fit_the_prod_stack(name: str):
 def test_an_unknown_pool_hears_the_nearest_one():
     assert said(SMALL_TASK.replace("pool: train", "pool: trian")) == [
         'resources.pool: the stack has no pool "trian"; did you mean "train"?'
+    ]
+
+
+def test_a_task_read_in_part_is_judged_by_what_was_read():
+    text = SMALL_TASK.replace("command: [python, -m, trainer.main]\n", "").replace("nodes: 2", 'nodes: "many"') + "queue: nope\n"
+    reading = read_task_text(text, "task.yaml")
+    assert reading.task is not None
+    assert [render(each) for each in [*reading.problems, *check_task(reading.task, ONE_QUEUE, CAT)]] == [
+        "task.yaml:1:1 command: is missing; what the container runs",
+        'task.yaml:3:33 resources.nodes: "many" is text; a whole number is wanted',
+        'queue: the stack has no queue "nope"; use one of: q',
     ]
 
 
@@ -212,3 +224,26 @@ def test_a_ramp_above_the_target_is_refused():
     assert said(SMALL_TASK + "ramp: {start_nodes: 4}\n") == [
         "ramp.start_nodes: the ramp starts with 4 nodes, the task has 2; use at most 2"
     ]
+
+
+def test_a_split_of_any_size_is_judged_at_once_and_hears_only_of_nodes_that_the_pool_has():
+    told = said(SMALL_TASK + "parallelism: {tensor: 10000000}\n")
+    assert told[0] == (
+        "parallelism: tensor 10000000 x pipeline 1 x context 1 = 10000000 does not divide 2 nodes x 8 = 16 cards: "
+        "data-parallel ranks would be 0.00; use another split"
+    )
+
+
+@pytest.mark.parametrize("name", ["Trainer", "tra iner", "", "trainer/"])
+def test_a_name_that_no_image_can_have_is_refused(name: str):
+    assert said(with_image(IMAGE.replace("trainer@", f"{name}@"))) == [
+        (
+            f'image: "{name}" is no name of an image: Kubernetes answers InvalidImageName; '
+            "use lower-case words, joined by dots, dashes, underscores or slashes"
+        )
+    ]
+
+
+@pytest.mark.parametrize("name", ["team/trainer", "team__x/tra.in-er_2"])
+def test_names_that_images_can_have_pass(name: str):
+    assert said(with_image(IMAGE.replace("trainer@", f"{name}@"))) == []

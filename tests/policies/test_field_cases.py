@@ -326,3 +326,10 @@ def test_a_rule_with_a_public_range_on_an_allowed_port_passes() -> None:
     assert said(SECURITY, "network-no-world-ingress", [rule], ports=[443]).violations == ()
     put(rule["inputs"], ("ipProtocol",), "-1")
     assert said(SECURITY, "network-no-world-ingress", [rule], ports=[443]).violations
+
+
+def test_a_scratch_file_system_may_say_that_its_data_may_go() -> None:
+    system = record("aws:fsx/lustreFileSystem:LustreFileSystem", "s", {"deploymentType": "SCRATCH_2", "tags": {"expendable": "true"}})
+    assert said(SECURITY, "lustre-scratch-linked", [system]).violations == ()
+    put(system["inputs"], ("tags", "expendable"), "false")
+    assert [violation.urn for violation in said(SECURITY, "lustre-scratch-linked", [system]).violations] == [system["urn"]]

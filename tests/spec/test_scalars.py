@@ -10,6 +10,7 @@ import pytest
 from components.problems import render
 from components.spec.reading import read_config, read_text
 from components.spec.scalars import moment, scalar
+from components.spec.unread import whole
 
 BLOCK = """\
 config:
@@ -56,7 +57,7 @@ def test_a_time_in_the_engines_spelling_is_the_one_that_was_written() -> None:
 
 def started(text: str) -> tuple[Any, list[str]]:
     reading = read_text(BLOCK.replace("START", text), "t")
-    capacity = reading.stack.pools[0].capacity if reading.stack else None
+    capacity = reading.stack.pools[0].capacity if reading.stack and whole(reading.stack) else None
     return getattr(capacity, "start", None), [render(each) for each in reading.problems]
 
 

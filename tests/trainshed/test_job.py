@@ -67,6 +67,27 @@ def test_a_task_larger_than_its_pool_ends_with_1_its_place_and_nothing_on_standa
     assert "Traceback" not in result.stderr
 
 
+def test_the_problems_of_a_task_are_told_beside_those_of_its_stack(tmp_path: Path):
+    stack = tmp_path / "Pulumi.broken.yaml"
+    stack.write_text(
+        (ROOT / "stacks" / "Pulumi.prod.yaml").read_text().replace("instance_type: p5.48xlarge", "instance_type: p5.48xlargee")
+    )
+    task = tmp_path / "task.yaml"
+    task.write_text(
+        (ROOT / "tasks" / "llama-405b.yaml").read_text().replace("nodes: 1232, cards", 'nodes: "many", cards') + "queue: nope\n"
+    )
+    result = RUN.invoke(job_app, ["render", str(task), "--stack", str(stack)])
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    said = [line.partition(" ")[2] for line in result.stderr.splitlines()[:-1]]
+    assert said == [
+        'pools[0].instance_type: "p5.48xlargee" is not in the catalog; did you mean "p5.48xlarge"?',
+        'resources.nodes: "many" is text; a whole number is wanted',
+        'queue: the stack has no queue "nope"; use one of: pretrain',
+    ]
+    assert result.stderr.splitlines()[-1] == f"broken: 1 error; {task}: 2 errors; nothing was rendered"
+
+
 def test_a_missing_task_ends_with_1_and_the_nearest_name():
     result = RUN.invoke(job_app, ["render", "tasks/llama-405.yaml", "--stack", "prod"])
     assert result.exit_code == 1

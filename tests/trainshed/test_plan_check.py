@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
 from components.problems import render
 from components.spec.operations import PlanSpec
 from components.spec.stack import StackSpec
@@ -52,6 +58,23 @@ def test_a_queue_smaller_than_the_plan_is_told_with_both_numbers() -> None:
 def test_a_task_file_that_is_not_there_is_told() -> None:
     assert planned("../tasks/nope.yaml") == [
         "plan.task: warning: there is no task file ../tasks/nope.yaml; paths start at the stack file's folder"
+    ]
+
+
+def test_a_name_that_no_file_can_have_is_told_short() -> None:
+    assert planned("x" * 5000) == [f"plan.task: warning: there is no task file {'x' * 197}...; paths start at the stack file's folder"]
+
+
+@pytest.mark.parametrize("resources", ["pretrain", ["a"]])
+def test_resources_of_another_shape_are_told_instead_of_searched_for_a_pool(tmp_path: Path, resources: object) -> None:
+    task = yaml.safe_load((STACKS.parent / "tasks" / "llama-405b.yaml").read_text())
+    path = tmp_path / "task.yaml"
+    path.write_text(yaml.safe_dump({**task, "resources": resources}))
+    assert planned(str(path)) == [
+        (
+            f"plan.task: warning: the task {path} names no pool: its resources are {json.dumps(resources)}; "
+            "write resources: {pool: pretrain, nodes: …}"
+        )
     ]
 
 

@@ -135,6 +135,16 @@ def test_a_report_that_cannot_be_written_says_why(smallest: Path, tmp_path: Path
     assert done.stderr.splitlines()[-1] == f"the report can't be written to {target}: No such file or directory"
 
 
+def test_a_stack_that_was_read_in_part_has_a_report_too(tmp_path: Path) -> None:
+    path = tmp_path / "Pulumi.part.yaml"
+    path.write_text("config:\n  aws:region: us-west-2\n  trainshed:environment: nowhere\n  trainshed:form: {kind: clod}\n")
+    report = tmp_path / "report.html"
+    result = trainshed("preview", str(path), "--report", str(report))
+    assert (result.returncode, result.stdout) == (1, "")
+    assert 'environment: "nowhere" is not allowed; use one of: dev' in result.stderr
+    assert "is not allowed" in report.read_text()
+
+
 def test_the_report_is_one_page_that_needs_nothing_else(smallest: Path, tmp_path: Path) -> None:
     target = tmp_path / "report.html"
     trainshed("preview", str(smallest), "--report", str(target))

@@ -93,15 +93,15 @@ def lustre_backed_up(stack: Stack, settings: Settings) -> Iterator[Outcome]:
     scope="stack",
     severity="medium",
     level="mandatory",
-    says="A scratch file system, which a failed disk ends, has its data in a bucket.",
-    fix="add an aws.fsx.DataRepositoryAssociation, or choose PERSISTENT_2",
+    says="A scratch file system, which a failed disk ends, has its data in a bucket or a tag that says it may go.",
+    fix="add an aws.fsx.DataRepositoryAssociation, choose PERSISTENT_2, or tag it expendable: true",
 )
 def lustre_scratch_linked(stack: Stack, _: Settings) -> Iterator[Outcome]:
     def judge(lustre: Resource) -> Iterator[Outcome]:
         kind = lustre.at("deploymentType")
         if not (kind.text() or "SCRATCH_1").startswith("SCRATCH") or lustre.at("importPath").text():
             return
-        if not stack.companions(lustre, DATA_REPOSITORY, "fileSystemId"):
+        if lustre.at("tags", "expendable").text() != "true" and not stack.companions(lustre, DATA_REPOSITORY, "fileSystemId"):
             yield Finding(kind, "a persistent type, or an association with a bucket")
 
     yield from each_resource(stack.of(LUSTRE), judge)
