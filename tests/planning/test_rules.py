@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from components.planning import placement
 from components.problems import render
+from components.spec.pools import PoolSpec
 from infra.settings import from_file
+from tests.given import CAT
 
 POOL = {"name": "train", "purpose": "training", "instance_type": "g6e.48xlarge", "zone": "usw2-az2", "nodes": {"min": 0, "max": 2}}
 CONFIG = {
@@ -166,12 +169,17 @@ def test_a_block_in_a_year_that_cannot_be_is_told_before_anything_is_reckoned_fr
     ]
 
 
-def test_more_nodes_than_a_cluster_takes_are_told_and_never_planned_group_by_group(tmp_path: Path) -> None:
-    found = told(tmp_path, pools=[{**POOL, "nodes": {"min": 0, "max": 10**15}}])
+def test_more_nodes_than_a_cluster_takes_are_told_at_the_largest_pool(tmp_path: Path) -> None:
+    pools = [{**POOL, "nodes": {"min": 0, "max": 60_000}}, {**POOL, "name": "more", "nodes": {"min": 0, "max": 70_000}}]
     assert (
-        "pools[0].nodes: the pools have 1,000,000,000,000,000 nodes, and a cluster of EKS takes at most 100,000; "
-        'use fewer nodes in pool "train", or several stacks'
-    ) in found
+        "pools[1].nodes: the pools have 130,000 nodes, and a cluster of EKS takes at most 100,000; "
+        'use fewer nodes in pool "more", or several stacks'
+    ) in told(tmp_path, pools=pools)
+
+
+def test_node_groups_are_counted_at_once_however_many_they_would_be() -> None:
+    pool = PoolSpec.model_validate(POOL).model_copy(update={"nodes": 10**15})
+    assert placement.groups(pool, cat=CAT, spot_preprocessing=False) == -(-(10**15) // 450)
 
 
 @pytest.mark.parametrize(("name", "better"), [("dev.eu", "dev-eu"), ("my dev", "my-dev"), ("größe", "gr-e")])
