@@ -98,3 +98,12 @@ def test_a_childs_environment_is_its_starters_and_what_was_added(tmp_path: Path)
         )
         child.process.wait()
         assert child.log.read_text() == f"yes {os.environ['PATH']}\n"
+
+
+def test_what_all_children_get_gives_way_to_the_starters_own_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINE", "starter's")
+    monkeypatch.delenv("SHARED", raising=False)
+    with Processes(logs=tmp_path, environment={"MINE": "everyone's", "SHARED": "everyone's"}) as processes:
+        child = processes.start("env", [sys.executable, "-c", "import os; print(os.environ['MINE'], os.environ['SHARED'])"])
+        child.process.wait()
+        assert child.log.read_text() == "starter's everyone's\n"

@@ -92,9 +92,13 @@ class Child:
 
 @dataclass(kw_only=True)
 class Processes:
-    """The children of one run, ended in the reverse of their starting order on leaving the `with` block."""
+    """The children of one run, ended in the reverse of their starting order on leaving the `with` block.
+
+    `environment` is what all of them get beside this process's own variables, which win.
+    """
 
     logs: Path
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
     ports: Ports = field(default_factory=Ports)
     children: list[Child] = field(default_factory=list[Child])
 
@@ -107,7 +111,7 @@ class Processes:
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=sink,
-                env={**os.environ, **(environment or {})},
+                env={**self.environment, **os.environ, **(environment or {})},
                 start_new_session=True,
                 preexec_fn=die_with_parent,  # noqa: PLW1509 - it only makes one system call, no lock is taken in the child
             )
