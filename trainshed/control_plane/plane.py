@@ -27,8 +27,8 @@ CONTROLLERS = ("kube-controller-manager", "kube-scheduler")
 # At the defaults (20 and 50 requests a second) the binding of a thousand pods takes over a minute; a managed control plane has more.
 FAST_CLIENT = ("--kube-api-qps=5000", "--kube-api-burst=10000")
 
-# Half of what a gang's start costs here is allocation: Go's collector runs a third as often, until a process is near its limit. With it
-# 1,232 pods are bound a sixth sooner (bench/RESULTS.md).
+# A sixth of the API server's time at the start of a gang is Go's collector: here it runs a third as often, until a process is near its
+# limit, and 1,232 pods are bound a sixth sooner (bench/RESULTS.md).
 COLLECT_LESS = {"GOGC": "300", "GOMEMLIMIT": "3GiB"}
 
 
