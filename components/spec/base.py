@@ -102,7 +102,16 @@ LogDays = Annotated[int, Field(strict=True, ge=1, le=3653)]
 # An amount is written in cents; a million millions is more than AWS ever billed.
 Amount = Annotated[float, Field(strict=True, ge=0.01, le=1e12, allow_inf_nan=False)]
 Fraction = Annotated[float, Field(strict=True, gt=0, le=1, allow_inf_nan=False)]
-Text = Annotated[str, StringConstraints(strict=True, min_length=1)]
+
+
+def _without_null(text: str) -> str:
+    if "\0" in text:
+        raise PydanticCustomError("malformed", "text without the null character is wanted, at which programs stop reading")
+    return text
+
+
+Text = Annotated[str, StringConstraints(strict=True, min_length=1), AfterValidator(_without_null)]
+AnyText = Annotated[str, StringConstraints(strict=True), AfterValidator(_without_null)]
 StrictText = Annotated[str, StringConstraints(strict=True)]
 Name = Annotated[
     StrictText,

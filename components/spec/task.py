@@ -15,7 +15,20 @@ from pydantic import Field
 from components.naming import did_you_mean
 from components.problems import Problem, Where
 from components.spec import document
-from components.spec.base import AbsolutePath, Count, CountOrZero, Flag, Fraction, Name, NodeCount, Spec, StrictText, Text, matching
+from components.spec.base import (
+    AbsolutePath,
+    AnyText,
+    Count,
+    CountOrZero,
+    Flag,
+    Fraction,
+    Name,
+    NodeCount,
+    Spec,
+    StrictText,
+    Text,
+    matching,
+)
 from components.spec.document import Document
 from components.spec.paths import parsed
 from components.spec.shape import Shaped, validate
@@ -148,7 +161,7 @@ class TaskSpec(Spec):
     preflight: PreflightSpec | None = None
     ramp: RampSpec | None = None
     monitor: MonitorSpec = Field(default_factory=MonitorSpec)
-    environment: dict[EnvironmentName, str] = Field(default_factory=dict, description="environment variables; they win over the job's own")
+    environment: dict[EnvironmentName, AnyText] = Field(default_factory=dict, description="variables; they win over the job's own")
     user_id: Count = Field(default=10001, description="user the container runs as: 10001 in the images of this project, never 0")
     model: ModelSpec | None = None
     training: TrainingSpec | None = None

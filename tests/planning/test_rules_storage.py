@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from components.planning import rules_storage
+from components.planning import rules_lustre, rules_storage
 from components.planning.rules import registered
 from components.problems import render
 from components.spec.reading import read_text
@@ -34,7 +34,7 @@ def stack(storage: dict[str, Any], **rest: Any) -> StackSpec:
 def told(storage: dict[str, Any], **rest: Any) -> list[str]:
     """What the rules of this module say, in the order of their names in the module."""
     spec = stack(storage, **rest)
-    rules = [each for each in registered() if each.check.__module__ == rules_storage.__name__]
+    rules = [each for each in registered() if each.check.__module__ in (rules_lustre.__name__, rules_storage.__name__)]
     return [render(problem) for each in rules for problem in each.check(spec, CAT)]
 
 
@@ -437,7 +437,7 @@ def test_a_cluster_that_exists_has_no_fsx() -> None:
     }
     spec = read_text(yaml.safe_dump({"config": config}), "stack.yaml").stack
     assert spec is not None
-    assert [render(each) for each in rules_storage.file_systems_are_on_aws(spec, CAT)] == [
+    assert [render(each) for each in rules_lustre.file_systems_are_on_aws(spec, CAT)] == [
         (
             'storage.lustre[0]: "train" is an FSx file system, and this stack declares nothing on AWS; '
             "take it out: claims are answered by form.storage_class"

@@ -143,3 +143,12 @@ def test_an_encrypted_value_passes_where_nothing_declared_follows_from_it(more: 
 )
 def test_an_encrypted_value_is_refused_where_what_is_declared_follows_from_it(more: str, path: str) -> None:
     assert told(more) == [f"{path}: is encrypted; write it as plain text: what is declared follows from it"]
+
+
+def test_a_null_character_is_refused_where_a_program_would_read_the_text() -> None:
+    wanted = "text without the null character is wanted, at which programs stop reading"
+    task = TASK.replace("[python]", '[python, "a\\0b"]') + 'environment: {A: "x\\0"}\n'
+    assert [render(each).partition(" ")[2] for each in in_file_order(read_task_text(task, "t.yaml").problems)] == [
+        f'command[1]: "a\\u0000b" is malformed; {wanted}',
+        f'environment.A: "x\\u0000" is malformed; {wanted}',
+    ]
