@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 from components.manifests import alerts, exporters, monitoring
 from components.observability import Observability, ObservabilityArgs
 from components.planning import images
+from components.spec.base import SEALED
 from components.spec.stack import StackSpec
+from infra.recording import SECRET
 from tests.components.in_cluster import REGISTRY, namespaces, records, wrong
 from tests.declared import Record, named, of_type, one
 from tests.given import CAT, STACKS, stack, stack_of
@@ -109,6 +112,26 @@ def test_an_alert_reaches_a_mailbox_through_an_encrypted_topic():
     receiver = values(prod())["alertmanager"]["config"]["receivers"][0]
     assert receiver["name"] == "people"
     assert receiver["sns_configs"][0]["sigv4"] == {"region": "us-west-2"}
+
+
+@pytest.mark.parametrize("target", ["https://hooks.example.com/services/T0/hunter2", SEALED])
+def test_a_webhooks_url_is_a_secret_and_in_no_resources_name(target: str):
+    given = stack("prod")
+    watched = given.observability.model_copy(update={"alerts_to": (target,)})
+    found = one(declared(given.model_copy(update={"observability": watched})), "TopicSubscription")
+    assert (found.inputs["protocol"], found.inputs["endpoint"]) == ("https", SECRET)
+    assert re.fullmatch(r"observability-alert-webhook-[0-9a-f]{8}", found.name)
+
+
+def test_two_webhooks_have_two_names_whatever_their_order():
+    urls = ("https://hooks.example.com/a", "https://hooks.example.com/b")
+    keys: list[set[str]] = []
+    for order in (urls, urls[::-1]):
+        given = stack("prod")
+        watched = given.observability.model_copy(update={"alerts_to": order})
+        keys.append(set(monitoring.topic_subscriptions(given.model_copy(update={"observability": watched}))))
+    assert keys[0] == keys[1]
+    assert len(keys[0]) == 2
 
 
 def test_only_alertmanagers_own_account_may_publish():
