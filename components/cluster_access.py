@@ -11,7 +11,7 @@ import pulumi
 import pulumi_aws as aws
 
 from components.iam import partition
-from components.network_rules import KUBELET, WEBHOOKS, Port, first, last
+from components.network_rules import KUBELET, WEBHOOKS, Port, Way, declare
 
 API = Port(name="api", first=443, why="the Kubernetes API")
 
@@ -66,52 +66,18 @@ def rules(
 ) -> list[pulumi.Resource]:
     """Nodes and named networks to the API; the control plane to kubelets, and to webhooks on management nodes."""
 
-    def tagged(key: str) -> dict[str, str]:
-        return {**tags, "Name": f"{name}-{key}"}
-
-    def ingress(key: str, group: pulumi.Input[str], source: pulumi.Input[str], port: Port) -> pulumi.Resource:
-        return aws.vpc.SecurityGroupIngressRule(
-            f"{name}-in-{key}",
-            security_group_id=group,
-            referenced_security_group_id=source,
-            ip_protocol=port.protocol,
-            from_port=first(port),
-            to_port=last(port),
-            description=f"{port.name}: {port.why}",
-            tags=tagged(f"in-{key}"),
-            opts=children,
-        )
-
-    def egress(key: str, group: pulumi.Input[str], target: pulumi.Input[str], port: Port) -> pulumi.Resource:
-        return aws.vpc.SecurityGroupEgressRule(
-            f"{name}-out-{key}",
-            security_group_id=group,
-            referenced_security_group_id=target,
-            ip_protocol=port.protocol,
-            from_port=first(port),
-            to_port=last(port),
-            description=f"{port.name}: {port.why}",
-            tags=tagged(f"out-{key}"),
-            opts=children,
-        )
+    def rule(
+        way: Way, key: str, group: pulumi.Input[str], port: Port, why: str | None = None, **other: pulumi.Input[str]
+    ) -> pulumi.Resource:
+        return declare(f"{name}-{way}-{key}", way, group=group, port=port, why=why, other=other, tags=tags, children=children)
 
     out: list[pulumi.Resource] = []
     for role, group in (("management", management_group), ("compute", compute_group)):
-        out += [ingress(f"{role}-api", cluster_group, group, API), egress(f"{role}-api", group, cluster_group, API)]
-    out += [ingress(f"control-{port.name}", management_group, cluster_group, port) for port in (KUBELET, *WEBHOOKS)]
-    out.append(ingress(f"control-compute-{KUBELET.name}", compute_group, cluster_group, KUBELET))
+        out.append(rule("in", f"{role}-api", cluster_group, API, referenced_security_group_id=group))
+        out.append(rule("out", f"{role}-api", group, API, referenced_security_group_id=cluster_group))
+    for port in (KUBELET, *WEBHOOKS):
+        out.append(rule("in", f"control-{port.name}", management_group, port, referenced_security_group_id=cluster_group))
+    out.append(rule("in", f"control-compute-{KUBELET.name}", compute_group, KUBELET, referenced_security_group_id=cluster_group))
     for cidr in sorted(set(private_cidrs)):
-        out.append(
-            aws.vpc.SecurityGroupIngressRule(
-                f"{name}-in-api-{cidr}",
-                security_group_id=cluster_group,
-                cidr_ipv4=cidr,
-                ip_protocol=API.protocol,
-                from_port=API.first,
-                to_port=API.first,
-                description=f"{API.name}: {API.why} from {cidr}",
-                tags=tagged(f"in-api-{cidr}"),
-                opts=children,
-            )
-        )
+        out.append(rule("in", f"api-{cidr}", cluster_group, API, f"{API.why} from {cidr}", cidr_ipv4=cidr))
     return out

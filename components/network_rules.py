@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import pulumi
 import pulumi_aws as aws
@@ -42,6 +43,8 @@ METRICS = (
     Port(name="node-metrics", first=9100, why="node exporter"),
     Port(name="exporters", first=9400, last=9403, why="metrics of cards (9400), jobs (9402) and EFA (9403)"),
 )
+Way = Literal["in", "out"]
+
 HTTPS = Port(name="https", first=443, why="HTTPS")
 
 
@@ -115,53 +118,41 @@ class Groups:
     def allow_out(self, key: str, source: aws.ec2.SecurityGroup, target: aws.ec2.SecurityGroup, port: Port) -> None:
         self._egress(f"{key}-{port.name}", source, port, port.why, referenced_security_group_id=target.id)
 
-    def _ingress(
-        self,
-        key: str,
-        group: aws.ec2.SecurityGroup,
-        port: Port,
-        why: str,
-        *,
-        cidr_ipv4: str | None = None,
-        referenced_security_group_id: pulumi.Input[str] | None = None,
-    ) -> None:
-        aws.vpc.SecurityGroupIngressRule(
-            f"{self._name}-in-{key}",
-            security_group_id=group.id,
-            ip_protocol=port.protocol,
-            from_port=first(port),
-            to_port=last(port),
-            cidr_ipv4=cidr_ipv4,
-            referenced_security_group_id=referenced_security_group_id,
-            description=f"{port.name}: {why}",
-            tags={**self._tags, "Name": f"{self._name}-in-{key}"},
-            opts=self._children,
-        )
+    def _ingress(self, key: str, group: aws.ec2.SecurityGroup, port: Port, why: str, **other: pulumi.Input[str]) -> None:
+        self._rule("in", key, group, port, why, other)
 
-    def _egress(
-        self,
-        key: str,
-        group: aws.ec2.SecurityGroup,
-        port: Port,
-        why: str,
-        *,
-        cidr_ipv4: str | None = None,
-        prefix_list_id: pulumi.Input[str] | None = None,
-        referenced_security_group_id: pulumi.Input[str] | None = None,
-    ) -> None:
-        aws.vpc.SecurityGroupEgressRule(
-            f"{self._name}-out-{key}",
-            security_group_id=group.id,
-            ip_protocol=port.protocol,
-            from_port=first(port),
-            to_port=last(port),
-            cidr_ipv4=cidr_ipv4,
-            prefix_list_id=prefix_list_id,
-            referenced_security_group_id=referenced_security_group_id,
-            description=f"{port.name}: {why}",
-            tags={**self._tags, "Name": f"{self._name}-out-{key}"},
-            opts=self._children,
-        )
+    def _egress(self, key: str, group: aws.ec2.SecurityGroup, port: Port, why: str, **other: pulumi.Input[str]) -> None:
+        self._rule("out", key, group, port, why, other)
+
+    def _rule(self, way: Way, key: str, group: aws.ec2.SecurityGroup, port: Port, why: str, other: Mapping[str, pulumi.Input[str]]) -> None:
+        name = f"{self._name}-{way}-{key}"
+        declare(name, way, group=group.id, port=port, why=why, other=other, tags=self._tags, children=self._children)
+
+
+def declare(
+    name: str,
+    way: Way,
+    *,
+    group: pulumi.Input[str],
+    port: Port,
+    other: Mapping[str, pulumi.Input[str]],
+    tags: Mapping[str, str],
+    children: pulumi.ResourceOptions,
+    why: str | None = None,
+) -> pulumi.Resource:
+    """One rule on a group; `other` names the other side in EC2's words, such as `referenced_security_group_id` or `cidr_ipv4`."""
+    kind = aws.vpc.SecurityGroupIngressRule if way == "in" else aws.vpc.SecurityGroupEgressRule
+    return kind(
+        name,
+        security_group_id=group,
+        ip_protocol=port.protocol,
+        from_port=first(port),
+        to_port=last(port),
+        description=f"{port.name}: {why or port.why}",
+        tags={**tags, "Name": name},
+        opts=children,
+        **other,
+    )
 
 
 def first(port: Port) -> int | None:
