@@ -28,8 +28,7 @@ _ROLE = re.compile(r"^arn:aws[a-z-]*:iam::[0-9]{12}:(role|user)/\S+$")
 _ASSUMED = re.compile(r"^arn:(aws[a-z-]*):sts::([0-9]{12}):assumed-role/([^/]+)/")
 _ADDON_VERSION = re.compile(r"^v[0-9]+\.[0-9]+\.[0-9]+-eksbuild\.[0-9]+$")
 MOST_TAGS = 50  # of one AWS resource
-OWN_TAGS = 5  # Name and what the components and EKS add
-SET_HERE = ("Name", "environment", "managed-by", "project", "stack")
+SET_HERE = ("Name", "environment", "managed-by", "project", "stack")  # on every resource, by the settings and the components
 
 
 def check_name(stack: StackSpec, name: str, file: str) -> list[Problem]:
@@ -170,9 +169,9 @@ def tags_are_ours_to_set(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
         if key in SET_HERE:
             said = f'the tag "{key}" is set here on every resource, and the value "{stack.tags[key]}" is lost'
             yield Problem(id="tag-taken", path=f"tags.{key}", said=said, hint="choose another key, or take it out", severity="warning")
-    if len(stack.tags) > MOST_TAGS - OWN_TAGS:
-        said = f"{len(stack.tags)} tags, and a resource takes {MOST_TAGS}, {OWN_TAGS} of them set here"
-        yield Problem(id="tags-too-many", path="tags", said=said, hint=f"keep at most {MOST_TAGS - OWN_TAGS}")
+    if len(stack.tags) > MOST_TAGS - len(SET_HERE):
+        said = f"{len(stack.tags)} tags, and a resource takes {MOST_TAGS}, {len(SET_HERE)} of them set here"
+        yield Problem(id="tags-too-many", path="tags", said=said, hint=f"keep at most {MOST_TAGS - len(SET_HERE)}")
 
 
 @rule()

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
+from components.catalog.limits import LIMITS
+
 SEALED = "<secret>"
 """Stands for an encrypted value where no key is at hand."""
 
@@ -90,8 +92,8 @@ Flag = Annotated[bool, BeforeValidator(_flag)]
 _INT32 = 2**31 - 1
 Count = Annotated[int, Field(strict=True, ge=1, le=_INT32)]
 CountOrZero = Annotated[int, Field(strict=True, ge=0, le=_INT32)]
-# What EKS supports in one cluster, by onboarding (EKS User Guide, scalability): more than any other Kubernetes.
-_NODES = 100_000
+# More than any other Kubernetes takes.
+_NODES = int(LIMITS.nodes_per_cluster.value)
 NodeCount = Annotated[int, Field(strict=True, ge=1, le=_NODES)]
 NodeCountOrZero = Annotated[int, Field(strict=True, ge=0, le=_NODES)]
 Integer = Annotated[int, Field(strict=True)]

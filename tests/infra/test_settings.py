@@ -11,7 +11,8 @@ import pytest
 from pulumi.runtime.config import set_all_config
 from pulumi.runtime.settings import reset_options
 
-from infra.settings import from_engine
+from components.planning.rules_cluster import SET_HERE
+from infra.settings import from_engine, from_file, tags
 
 SETTINGS: dict[str, Any] = {
     "aws:region": "us-west-2",
@@ -58,3 +59,8 @@ def test_a_number_too_large_for_the_engine_to_write_out_is_told_as_the_file_has_
     assert refused({**SETTINGS, "trainshed:pools": [pool]}) == (
         "the stack file has errors:\n  pools[0].nodes.max: 1000000000000000019884624838656 is out of range; at most 100000 is wanted"
     )
+
+
+def test_the_tags_that_a_user_is_told_to_leave_are_those_set_here() -> None:
+    settings = from_file("prod")
+    assert {*tags(settings), "Name"} - set(settings.valid.tags) == set(SET_HERE)
