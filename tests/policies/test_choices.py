@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from pydantic import BaseModel
 
 from components.problems import errors, render
+from components.spec import fields
+from components.spec.stack import StackSpec
 from infra.build import build
 from infra.recording import run
 from infra.settings import from_file
@@ -76,6 +80,7 @@ BLOCK = {"kind": "block", "id": "cr-3a1b2c3d4e5f60718", "start": "2026-12-10T11:
 SWITCHES: dict[str, dict[str, Any]] = {
     "spot_preprocessing on": {"pools": [CPU], "spot_preprocessing": True},
     "spot_preprocessing off": {"pools": [CPU], "spot_preprocessing": False},
+    "public endpoint": {"cluster": {"admins": [ADMIN], "endpoint": {"public": True, "allowed_cidrs": ["203.0.113.0/24"]}}},
     "zonal_shift": {"cluster": {"admins": [ADMIN], "zonal_shift": True}},
     "audit_trail": {"governance": {"audit_trail": True}},
     "threat_detection": {"governance": {"threat_detection": True}},
@@ -103,3 +108,20 @@ SWITCHES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("changes", SWITCHES.values(), ids=SWITCHES)
 def test_every_switch_passes(tmp_path: Path, environment: str, changes: dict[str, Any]) -> None:
     assert broken(tmp_path, environment, **changes) == []
+
+
+def flags(model: type[BaseModel]) -> set[str]:
+    """The names of every boolean below a model."""
+    found: set[str] = set()
+    for name, info in model.model_fields.items():
+        for part in fields.parts(info.annotation):
+            if part is bool:
+                found.add(name)
+            elif fields.is_model(part):
+                found |= flags(part)
+    return found
+
+
+def test_every_switch_of_the_stack_file_is_tried() -> None:
+    tried = json.dumps(list(SWITCHES.values()))
+    assert {name for name in flags(StackSpec) if f'"{name}": ' not in tried} == set()
