@@ -1,4 +1,5 @@
-"""How well the planner predicts published runs: every family of rows is predicted by constants fitted on all the others.
+"""How well the planner predicts published runs: every family of rows is predicted by constants fitted on all the
+others.
 
 Hides nothing: each row is printed with what was published, what the planner says, and what two naive rules say.
 Run `python bench/planner.py [--rows] [--fit]`; `--fit` prints the constants fitted on all rows, beside those in use.
@@ -80,8 +81,8 @@ def steps(*, every: bool) -> None:
             errors = [value / row.seconds - 1 for value in (planned[row.id], six_n_d(row, 0.4), naive[row.id])]
             told = " (from memory)" if row.family.recalled else ""
             print(
-                f"{row.id:36} {row.seconds:9.3f} {planned[row.id]:9.3f} {errors[0]:+7.1%} {errors[1]:+8.1%} {errors[2]:+7.1%}  "
-                f"{'yes' if inside(row, planned[row.id]) else 'no'}{told}"
+                f"{row.id:36} {row.seconds:9.3f} {planned[row.id]:9.3f} {errors[0]:+7.1%} {errors[1]:+8.1%}"
+                f" {errors[2]:+7.1%}  {'yes' if inside(row, planned[row.id]) else 'no'}{told}"
             )
         print()
     print(f"{'step time, families held out':34} {'rows':>4} {'median':>8} {'p90':>8} {'max':>8}")
@@ -120,8 +121,14 @@ def runs() -> None:
         error = made.days.expected / run.days - 1
         (core if run.core else rest).append(abs(error))
         covered += made.days.low <= run.days <= made.days.high
-        print(f"  {run.id:16} {run.days:9.1f} {made.days.expected:8.1f} {made.days.low:7.1f} {made.days.high:7.1f} {error:+7.1%}")
-    print(f"median error: {statistics.median(core):.1%} on {len(core)} core runs, {statistics.median(rest):.1%} on {len(rest)} others")
+        print(
+            f"  {run.id:16} {run.days:9.1f} {made.days.expected:8.1f} {made.days.low:7.1f} {made.days.high:7.1f}"
+            f" {error:+7.1%}"
+        )
+    print(
+        f"median error: {statistics.median(core):.1%} on {len(core)} core runs, {statistics.median(rest):.1%} on"
+        f" {len(rest)} others"
+    )
     print(f"inside low..high: {covered} of {len(core) + len(rest)}")
 
 

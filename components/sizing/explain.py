@@ -168,7 +168,13 @@ def _step(plan: Plan) -> list[Line]:
         "scale": f"log2({plan.nodes}) = {math.log2(max(1, plan.nodes)):.1f}",
     }
     lines = [
-        Line(group="step", name=word, formula=formulas[key], numbers=numbers.get(key, ""), result=f"{getattr(step, key):.3f} s")
+        Line(
+            group="step",
+            name=word,
+            formula=formulas[key],
+            numbers=numbers.get(key, ""),
+            result=f"{getattr(step, key):.3f} s",
+        )
         for key, word in names.items()
         if getattr(step, key) > 0
     ]

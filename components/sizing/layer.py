@@ -13,7 +13,9 @@ from components.sizing.links import path
 
 _HEAD_DIM_COST = 32.0  # exponentials of a score cost as much as this much width of head
 _REFERENCE_HEAD = 128.0
-_BACKWARD_ATTENTION = 3.0  # fused backward forms the scores again: five products to the forward's two, at five sixths of its rate
+_BACKWARD_ATTENTION = (
+    3.0  # fused backward forms the scores again: five products to the forward's two, at five sixths of its rate
+)
 _BACKWARD_ELEMENTWISE = 1.7
 _SCORE_BYTES = 13.0  # written and read per score when attention is not fused: product, softmax, dropout and its mask
 
@@ -54,12 +56,21 @@ def rates(job: Job, tuning: Tuning) -> Rates:
         "tpu": tuning.matrix_tpu,
     }.get(card.generation, tuning.matrix_other)
     plain = card.tflops * 1e12 * plain_share * card.power
-    attention = tuning.attention_kernel_hopper if card.generation in ("hopper", "blackwell") else tuning.attention_kernel
+    attention = (
+        tuning.attention_kernel_hopper if card.generation in ("hopper", "blackwell") else tuning.attention_kernel
+    )
     matrix, width = plain, 2.0
     if job.precision == "fp8" and card.fp8_tflops:
         share = tuning.matrix_blackwell_fp8 if card.generation == "blackwell" else tuning.matrix_hopper_fp8
         matrix, width = card.fp8_tflops * 1e12 * share * card.power, 1.0
-    return Rates(plain, matrix, width, plain * attention, card.memory_gb_per_s * 1e9 * tuning.memory_bandwidth, tuning.roofline_overlap)
+    return Rates(
+        plain,
+        matrix,
+        width,
+        plain * attention,
+        card.memory_gb_per_s * 1e9 * tuning.memory_bandwidth,
+        tuning.roofline_overlap,
+    )
 
 
 def _passes(layout: Layout, tuning: Tuning) -> float:
@@ -71,7 +82,9 @@ def _both(arithmetic: float, memory: float, overlap: float) -> float:
     return arithmetic + overlap * memory if arithmetic > memory else memory + overlap * arithmetic
 
 
-def product(rate: Rates, m: float, n: float, k: float, *, plain: bool = False, groups: float = 1.0, out_bytes: float = 2.0) -> float:
+def product(
+    rate: Rates, m: float, n: float, k: float, *, plain: bool = False, groups: float = 1.0, out_bytes: float = 2.0
+) -> float:
     """Seconds of `groups` products of (m x k) by (k x n)."""
     width = 2.0 if plain else rate.element_bytes
     arithmetic = 2.0 * m * n * k / (rate.plain if plain else rate.matrix)
@@ -82,7 +95,9 @@ def product(rate: Rates, m: float, n: float, k: float, *, plain: bool = False, g
 def linear(
     rate: Rates, tokens: float, n: float, k: float, *, plain: bool = False, groups: float = 1.0, frozen: bool = False
 ) -> tuple[float, float]:
-    """Forward and backward seconds of a layer of weights k x n over `tokens` rows; a frozen one has no weight gradient."""
+    """Forward and backward seconds of a layer of weights k x n over `tokens` rows; a frozen one has no weight
+    gradient.
+    """
     forward = product(rate, tokens, n, k, plain=plain, groups=groups)
     backward = product(rate, tokens, k, n, plain=plain, groups=groups)
     if not frozen:
@@ -127,7 +142,15 @@ def layer_time(job: Job, layout: Layout, tuning: Tuning, rate: Rates, *, sparse:
             add(linear(rate, tokens, latent.q_rank, shape.hidden, frozen=frozen))
         add(linear(rate, tokens, shape.heads * shape.key_dim / tensor, latent.q_rank or shape.hidden, frozen=frozen))
         add(linear(rate, tokens, latent.kv_rank + latent.rope, shape.hidden, frozen=frozen))
-        add(linear(rate, tokens, shape.heads * (shape.key_dim - latent.rope + shape.value_dim) / tensor, latent.kv_rank, frozen=frozen))
+        add(
+            linear(
+                rate,
+                tokens,
+                shape.heads * (shape.key_dim - latent.rope + shape.value_dim) / tensor,
+                latent.kv_rank,
+                frozen=frozen,
+            )
+        )
     else:
         keys = max(shape.kv_heads / tensor, 1.0) * (shape.key_dim + shape.value_dim)
         add(linear(rate, tokens, shape.heads * shape.key_dim / tensor + keys, shape.hidden, frozen=frozen))
@@ -152,7 +175,8 @@ def layer_time(job: Job, layout: Layout, tuning: Tuning, rate: Rates, *, sparse:
             add(linear(rate, tokens, shape.hidden, experts.shared * experts.ffn / tensor, frozen=frozen))
         # Tokens are copied once per visited expert into their experts' order, and back with their weights.
         element += (
-            own_tokens * experts.active * (16.0 * shape.hidden + 6.0 * experts.ffn) + tokens * experts.shared * 6.0 * experts.ffn / tensor
+            own_tokens * experts.active * (16.0 * shape.hidden + 6.0 * experts.ffn)
+            + tokens * experts.shared * 6.0 * experts.ffn / tensor
         )
         forward += tuning.expert_gap / 3
         backward += tuning.expert_gap * 2 / 3
@@ -198,7 +222,10 @@ def _expert_traffic(job: Job, layout: Layout, tuning: Tuning, tokens: float) -> 
         nodes = layout.expert / group.together
         sent = min(experts.active, nodes) * (nodes - 1) / nodes
         network = job.machine.network_bytes_per_card * tuning.network_efficiency
-        moved = max(size * sent / network, size * experts.active / (job.machine.card.link_gb_per_s * 1e9 * tuning.link_efficiency))
+        moved = max(
+            size * sent / network,
+            size * experts.active / (job.machine.card.link_gb_per_s * 1e9 * tuning.link_efficiency),
+        )
     return (2 * moved + 2 * group.latency * group.steps) * (1 - tuning.expert_overlap)
 
 
@@ -220,7 +247,9 @@ def head_time(job: Job, layout: Layout, tuning: Tuning, rate: Rates) -> float:
     """Seconds of the output layer and the loss for one micro-batch, both directions."""
     shape = job.shape
     tokens = layout.micro_batch * shape.sequence / layout.context
-    forward, backward = linear(rate, tokens, shape.vocab / layout.tensor, shape.hidden, plain=True, frozen=job.lora_rank > 0)
+    forward, backward = linear(
+        rate, tokens, shape.vocab / layout.tensor, shape.hidden, plain=True, frozen=job.lora_rank > 0
+    )
     # Scores go to 32 bits, are read for their maximum and their sum, and their gradient is written and read back.
     loss = tokens * shape.vocab / layout.tensor * 24.0 * _passes(layout, tuning) / rate.memory
     return forward + backward + loss

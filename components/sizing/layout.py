@@ -65,7 +65,12 @@ def stage_layers(layers: int, pipeline: int) -> tuple[int, int, int] | None:
     if pipeline >= 4 and pipeline % 2 == 0 and (layers + 2) % pipeline == 0:
         each = (layers + 2) // pipeline
         return each - 1, each, each - 1
-    if pipeline >= 8 and pipeline & (pipeline - 1) == 0 and (layers + 3) % pipeline == 0 and (layers + 3) // pipeline >= 3:
+    if (
+        pipeline >= 8
+        and pipeline & (pipeline - 1) == 0
+        and (layers + 3) % pipeline == 0
+        and (layers + 3) // pipeline >= 3
+    ):
         each = (layers + 3) // pipeline
         return each - 1, each, each - 2
     return None

@@ -13,7 +13,9 @@ from components.sizing.machines import Machine
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """What one rank of a group sees: bytes a second one way, seconds a ring step, and ranks of the group in one domain."""
+    """What one rank of a group sees: bytes a second one way, seconds a ring step, and ranks of the group in one
+    domain.
+    """
 
     bytes_per_s: float
     latency: float

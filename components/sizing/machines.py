@@ -167,4 +167,10 @@ def of_instance(instance: InstanceType, network_gbps: float | None = None) -> Ma
         domain=base.domain if base and base.domain > base.cards_per_node else found.count,
         source=instance.source,
     )
-    return Machine(name=instance.name, card=card, cards=found.count, network_gbps=network_gbps or instance.network.gbps, instance=instance)
+    return Machine(
+        name=instance.name,
+        card=card,
+        cards=found.count,
+        network_gbps=network_gbps or instance.network.gbps,
+        instance=instance,
+    )

@@ -28,11 +28,14 @@ FRAGMENTATION = Constant(
     unit="of all tensors",
     source="5-10 % of the allocator's memory is lost to fragments; expandable segments reach the lower end",
 )
-_STATE = {"adam": 12.0, "adamw": 12.0, "adafactor": 4.5, "sgd": 8.0}  # 32-bit master copy, and two moments, row-and-column moments, or one
+_STATE = {
+    "adam": 12.0,
+    "adamw": 12.0,
+    "adafactor": 4.5,
+    "sgd": 8.0,
+}  # 32-bit master copy, and two moments, row-and-column moments, or one
 _LOSS_BYTES = 8.0  # a score of the output layer: 32-bit copy and its gradient, held at once
-_SELECTIVE_KEPT = (
-    0.7  # with fused attention there are no scores to drop: every other product's output goes instead (torchtitan's operator mode)
-)
+_SELECTIVE_KEPT = 0.7  # with fused attention there are no scores to drop: every other product's output goes instead (torchtitan's operator mode)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +75,8 @@ def layer_activations(job: Job, layout: Layout, *, sparse: bool = False) -> floa
     alike = ((6.0 if eight else 8.0) + masks) * shape.hidden / copies
     act = (5.0 if eight else 6.0) if shape.gated else (3.0 if eight else 4.0)
     wide = (
-        2.0 * shape.heads * (shape.key_dim + shape.value_dim) + 2.0 * max(shape.kv_heads, tensor) * (shape.key_dim + shape.value_dim)
+        2.0 * shape.heads * (shape.key_dim + shape.value_dim)
+        + 2.0 * max(shape.kv_heads, tensor) * (shape.key_dim + shape.value_dim)
     ) / tensor
     if (latent := shape.latent) and layout.recompute == "selective":
         # Queries, keys and values come again from their latents, and norms from their inputs (DeepSeek-V3, section 3.2.3).
@@ -110,7 +114,9 @@ def of(job: Job, layout: Layout) -> Memory:
         trained / (ranks if gradient_shared else 1) + trained_routed / (expert_ranks if gradient_shared else 1)
     )
     state_shared = layout.sharding != "ddp"
-    optimizer = _STATE[job.optimizer] * (trained / (ranks if state_shared else 1) + trained_routed / (expert_ranks if state_shared else 1))
+    optimizer = _STATE[job.optimizer] * (
+        trained / (ranks if state_shared else 1) + trained_routed / (expert_ranks if state_shared else 1)
+    )
     activations = stage_activations(job, layout)
     overhead = FRAMEWORK.value * GIB + FRAGMENTATION.value * (weights + gradients + optimizer + activations)
     return Memory(
@@ -127,7 +133,9 @@ def stage_activations(job: Job, layout: Layout) -> float:
     """Bytes of activations of the fullest stage."""
     shape = job.shape
     share = shape.sparse_layers / shape.layers
-    each = layer_activations(job, layout) * (1 - share) + (layer_activations(job, layout, sparse=True) * share if share else 0.0)
+    each = layer_activations(job, layout) * (1 - share) + (
+        layer_activations(job, layout, sparse=True) * share if share else 0.0
+    )
     stage = stage_layers(shape.layers, layout.pipeline) or (-(-shape.layers // layout.pipeline),) * 3
     micro = layout.micro_batches(job.global_batch)
     tokens = layout.micro_batch * shape.sequence / layout.context
@@ -152,6 +160,8 @@ def stage_activations(job: Job, layout: Layout) -> float:
     first = each * stage[0] * min(float(micro), stages + extra)
     second = each * stage[1] * min(float(micro), stages - 1 + extra) if stages > 2 else 0.0
     first = max(first, second) + working
-    last_flight = min(float(micro), 1.0 + ((layout.virtual - 1) * layout.pipeline / layout.virtual if layout.virtual > 1 else 0.0))
+    last_flight = min(
+        float(micro), 1.0 + ((layout.virtual - 1) * layout.pipeline / layout.virtual if layout.virtual > 1 else 0.0)
+    )
     last = each * stage[2] * last_flight + max(working, scores)
     return max(first, last)

@@ -34,17 +34,25 @@ def no_split(request: Request, cards: int) -> Problem:
 
 
 def misfit(request: Request, cards: int, tightest: Candidate) -> Problem:
-    """What does not fit, and the nearest change that does; only a warning where a freer split of the same cards fits."""
+    """What does not fit, and the nearest change that does; only a warning where a freer split of the same cards
+    fits.
+    """
     held = tightest.memory
     layout = tightest.layout
     pinned = f"tensor {layout.tensor}, pipeline {layout.pipeline}, recompute {layout.recompute}, {layout.sharding}"
-    said = f"{held.total:.1f} GiB a card are needed at {pinned}, and {request.machine.name} has {held.usable:.1f} usable"
+    said = (
+        f"{held.total:.1f} GiB a card are needed at {pinned}, and {request.machine.name} has {held.usable:.1f} usable"
+    )
     for change, freer in _freer(request):
         other = search(request.shape, request.machine, cards, freer.spec.training, freer.spec.parallelism)
         if other.fitting:
             best = other.fitting[0]
             return Problem(
-                id="memory", path=change, said=said, hint=f"{_words(change, best)} fits in {best.memory.total:.1f} GiB", severity="warning"
+                id="memory",
+                path=change,
+                said=said,
+                hint=f"{_words(change, best)} fits in {best.memory.total:.1f} GiB",
+                severity="warning",
             )
     free = request.spec.model_copy(update={"parallelism": type(request.spec.parallelism)()})
     free = free.model_copy(update={"training": free.training.model_copy(update={"recompute": None, "sharding": None})})
@@ -58,7 +66,12 @@ def misfit(request: Request, cards: int, tightest: Candidate) -> Problem:
                 said=_none(request, cards, held),
                 hint=f"the nearest that fits is {nodes * factor} nodes: {_short(other.fitting[0])}",
             )
-    return Problem(id="memory", path="hardware", said=_none(request, cards, held), hint="use cards with more memory or a smaller model")
+    return Problem(
+        id="memory",
+        path="hardware",
+        said=_none(request, cards, held),
+        hint="use cards with more memory or a smaller model",
+    )
 
 
 def _none(request: Request, cards: int, held: Memory) -> str:

@@ -46,7 +46,9 @@ def region_for(machine: Machine, asked: str | None) -> str:
     return next((region for region in _PREFERENCE if region in sold), min(sold, default="us-west-2"))
 
 
-def money(machine: Machine, nodes: int, days: Amount, storage_monthly: float | None, cat: Catalog, region: str) -> Money:
+def money(
+    machine: Machine, nodes: int, days: Amount, storage_monthly: float | None, cat: Catalog, region: str
+) -> Money:
     """Cost of `nodes` machines for the days of the run, with its storage."""
     prices = cat.prices
     as_of = prices.as_of.isoformat()
@@ -54,7 +56,12 @@ def money(machine: Machine, nodes: int, days: Amount, storage_monthly: float | N
     if machine.instance is None:
         reason = f"unpriced: {machine.name} is not in the catalog"
         return Money(
-            main="on-demand", total=None, by_capacity=dict.fromkeys(kinds, reason), machine_hour={}, prices_as_of=as_of, unverified=()
+            main="on-demand",
+            total=None,
+            by_capacity=dict.fromkeys(kinds, reason),
+            machine_hour={},
+            prices_as_of=as_of,
+            unverified=(),
         )
     amounts: dict[str, Amount | str] = {}
     hours: dict[str, tuple[float, float] | None] = {}
@@ -70,7 +77,9 @@ def money(machine: Machine, nodes: int, days: Amount, storage_monthly: float | N
         if prices.machine_unverified(machine.instance, region, bought):  # type: ignore[arg-type] - as above
             unverified.append(kind)
         low, high = rate
-        months = [span * 24 / _HOURS_A_MONTH * (storage_monthly or 0.0) for span in (days.low, days.expected, days.high)]
+        months = [
+            span * 24 / _HOURS_A_MONTH * (storage_monthly or 0.0) for span in (days.low, days.expected, days.high)
+        ]
         amounts[kind] = Amount(
             low=nodes * 24 * days.low * low + months[0],
             expected=nodes * 24 * days.expected * (low + high) / 2 + months[1],

@@ -89,7 +89,9 @@ class Plan:
 
 
 def flops_per_token(request: Request) -> float:
-    """Model FLOPs: 6 a parameter and the full square of attention; 4 where frozen weights need no gradient of their own."""
+    """Model FLOPs: 6 a parameter and the full square of attention; 4 where frozen weights need no gradient of
+    their own.
+    """
     shape = request.shape
     if request.lora_rank:
         return 4.0 * shape.multiplied + 6.0 * lora_total_of(request) + shape.attention_flops
@@ -98,7 +100,11 @@ def flops_per_token(request: Request) -> float:
 
 def lora_total_of(request: Request) -> int:
     job = Job(
-        shape=request.shape, machine=request.machine, precision=request.spec.training.precision, global_batch=1, lora_rank=request.lora_rank
+        shape=request.shape,
+        machine=request.machine,
+        precision=request.spec.training.precision,
+        global_batch=1,
+        lora_rank=request.lora_rank,
     )
     return lora_total(job)
 
@@ -114,7 +120,9 @@ def plan(request: Request, cat: Catalog) -> tuple[Plan | None, list[Problem]]:
     if enough is not None and enough.days.expected <= request.days:
         hint = f"{enough.nodes:,} nodes would take {enough.days.expected:.1f}"
     elif enough is not None:
-        hint = f"with this batch and split no number of nodes would do: {enough.nodes:,} take {enough.days.expected:.1f}"
+        hint = (
+            f"with this batch and split no number of nodes would do: {enough.nodes:,} take {enough.days.expected:.1f}"
+        )
     else:
         hint = "free the split, or use more nodes"
     said = f"{made.nodes:,} nodes take {made.days.expected:.1f} days, more than the {request.days:g} asked for"
@@ -126,7 +134,11 @@ def _in_time(request: Request, cat: Catalog, days: float) -> tuple[Plan | None, 
     """The fewest nodes found that end within `days`, or the fastest plan with a warning."""
     cards = request.machine.cards
     seconds = days * _DAY
-    guess = flops_per_token(request) * request.spec.training.tokens / (_FIRST_GUESS * request.machine.card.tflops * 1e12 * seconds)
+    guess = (
+        flops_per_token(request)
+        * request.spec.training.tokens
+        / (_FIRST_GUESS * request.machine.card.tflops * 1e12 * seconds)
+    )
     nodes = max(1, math.ceil(guess / cards))
     best: Plan | None = None
     fastest: Plan | None = None
@@ -203,7 +215,9 @@ def _planned(request: Request, cat: Catalog, nodes: int) -> tuple[Plan | None, l
     monthly = [part for part in (kept.lustre_monthly_usd, kept.object_monthly_usd) if part is not None]
     money = cost.money(machine, used + spare, days, sum(monthly) if monthly else None, cat, region)
     if request.nodes is not None and available - best.layout.cards > _IDLE_WORTH_SAYING * available:
-        idle_hint = "another training.global_batch (a multiple of many data ranks) or another number of nodes would use more"
+        idle_hint = (
+            "another training.global_batch (a multiple of many data ranks) or another number of nodes would use more"
+        )
         problems.append(
             Problem(
                 id="idle-cards",

@@ -23,7 +23,9 @@ DEFAULT_DAYS = 30.0
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A question the planner can answer. `nodes` is None when it follows from `days`. `keep_last` counts checkpoints."""
+    """A question the planner can answer. `nodes` is None when it follows from `days`. `keep_last` counts
+    checkpoints.
+    """
 
     name: str
     spec: SizingSpec
@@ -58,7 +60,14 @@ def build(
         days = DEFAULT_DAYS
         filled.append(f"neither hardware.nodes nor goal.days is given: {DEFAULT_DAYS:g} days")
     request = Request(
-        name=name, spec=spec, shape=shape.of(spec.model), machine=machine, nodes=nodes, days=days, keep_last=keep_last, filled=tuple(filled)
+        name=name,
+        spec=spec,
+        shape=shape.of(spec.model),
+        machine=machine,
+        nodes=nodes,
+        days=days,
+        keep_last=keep_last,
+        filled=tuple(filled),
     )
     return request, problems
 
@@ -119,7 +128,10 @@ def hardware_problems(hardware: HardwareSpec, cat: Catalog) -> Iterator[Problem]
         near = machines.closest(hardware.accelerator)
         hint = f'did you mean "{near}"?' if near else f"use one of: {', '.join(machines.names())}"
         yield Problem(
-            id="accelerator-unknown", path="hardware.accelerator", said=f'"{hardware.accelerator}" is not a known accelerator', hint=hint
+            id="accelerator-unknown",
+            path="hardware.accelerator",
+            said=f'"{hardware.accelerator}" is not a known accelerator',
+            hint=hint,
         )
     if hardware.instance_type:
         try:
@@ -202,7 +214,12 @@ def _split(spec: SizingSpec, cat: Catalog) -> Iterator[Problem]:
             said=f"{model.layers} layers do not divide by pipeline {split.pipeline}",
             hint=f"use one of: {', '.join(map(str, choices))}",
         )
-    if split.virtual_stages and split.virtual_stages > 1 and split.pipeline and (dealt := stage_layers(model.layers, split.pipeline)):
+    if (
+        split.virtual_stages
+        and split.virtual_stages > 1
+        and split.pipeline
+        and (dealt := stage_layers(model.layers, split.pipeline))
+    ):
         most = max(dealt)
         if split.pipeline == 1 or most % split.virtual_stages:
             choices = _divisors(most) if split.pipeline > 1 else "1"

@@ -101,7 +101,9 @@ def _data_choices(cards: int, inner: int, batch: int | None, most: int, *, pinne
 
 
 def _batches(batch: int | None, wanted: int, step: int, pipeline: int, most: int, *, ragged: bool) -> list[int]:
-    """Batches that deal out over `step` sequences a round: as asked, or near the usual one, in whole pipeline rounds too."""
+    """Batches that deal out over `step` sequences a round: as asked, or near the usual one, in whole pipeline
+    rounds too.
+    """
     if batch is not None:
         return [batch] if ragged or batch % step == 0 else []
     near = {max(1, round(wanted / unit)) * unit for unit in (step, step * pipeline)}
@@ -114,7 +116,9 @@ def usual_batch(shape: Shape) -> int:
     return max(1, round(tokens / shape.sequence))
 
 
-def layouts(shape: Shape, machine: Machine, cards: int, training: TrainingSpec, asked: ParallelismSpec) -> Iterator[tuple[Layout, int]]:
+def layouts(
+    shape: Shape, machine: Machine, cards: int, training: TrainingSpec, asked: ParallelismSpec
+) -> Iterator[tuple[Layout, int]]:
     """Every split with its global batch, before recomputation and sharding are chosen."""
     batch = training.global_batch
     wanted = batch or usual_batch(shape)
@@ -125,7 +129,9 @@ def layouts(shape: Shape, machine: Machine, cards: int, training: TrainingSpec, 
             for pipeline in [asked.pipeline] if asked.pipeline else pipeline_choices(shape, machine):
                 for data in _data_choices(cards, tensor * context * pipeline, batch, most, pinned=pinned):
                     for micro_batch in [asked.micro_batch] if asked.micro_batch else _MICRO_BATCHES:
-                        outer = Layout(tensor=tensor, pipeline=pipeline, context=context, data=data, micro_batch=micro_batch)
+                        outer = Layout(
+                            tensor=tensor, pipeline=pipeline, context=context, data=data, micro_batch=micro_batch
+                        )
                         ragged = pinned and (micro_batch == 1 or asked.micro_batch is not None)
                         for total in _batches(batch, wanted, data * micro_batch, pipeline, most, ragged=ragged):
                             for expert, virtual in _inner(shape, outer, total, asked):
@@ -137,7 +143,9 @@ def _inner(shape: Shape, outer: Layout, batch: int, asked: ParallelismSpec) -> I
     micro = outer.micro_batches(batch)
     for expert in [asked.expert] if asked.expert else expert_choices(shape):
         if (outer.data * outer.context) % expert == 0:
-            for virtual in [asked.virtual_stages] if asked.virtual_stages else virtual_choices(shape.layers, outer.pipeline, micro):
+            for virtual in (
+                [asked.virtual_stages] if asked.virtual_stages else virtual_choices(shape.layers, outer.pipeline, micro)
+            ):
                 yield expert, virtual
 
 
@@ -199,15 +207,24 @@ def search(
                 break  # what costs more time and less memory can't be better than what fits already
         if best:
             fitting.append(best)
-    fitting.sort(key=lambda c: (-c.tokens_per_second, c.layout.tensor, c.layout.pipeline, c.layout.virtual, c.layout.micro_batch))
+    fitting.sort(
+        key=lambda c: (-c.tokens_per_second, c.layout.tensor, c.layout.pipeline, c.layout.virtual, c.layout.micro_batch)
+    )
     last = None
     if tightest:
-        last = Candidate(layout=tightest[1], job=tightest[2], step=Clock(tightest[2], tuning).step(tightest[1]), memory=tightest[3])
+        last = Candidate(
+            layout=tightest[1], job=tightest[2], step=Clock(tightest[2], tuning).step(tightest[1]), memory=tightest[3]
+        )
     return Found(fitting=tuple(fitting), tightest=last, tried=tried)
 
 
 def complete(
-    layout: Layout, training: TrainingSpec, asked: ParallelismSpec, machine: Machine, sharding: Sharding, recompute: Recompute
+    layout: Layout,
+    training: TrainingSpec,
+    asked: ParallelismSpec,
+    machine: Machine,
+    sharding: Sharding,
+    recompute: Recompute,
 ) -> Layout:
     """The layout with what follows from precision, recomputation and the machine's age."""
     if training.attention == "auto":

@@ -108,7 +108,11 @@ class Shape:
         blocks = plain * self.dense_block
         if self.experts:
             blocks += self.sparse_layers * (self.router + self.experts.shared * self.one_expert)
-        return self.layers * (self.attention_parameters + self.layer_small) + blocks + self.hidden * (1 if self.gated else 2)
+        return (
+            self.layers * (self.attention_parameters + self.layer_small)
+            + blocks
+            + self.hidden * (1 if self.gated else 2)
+        )
 
     @property
     def routed_parameters(self) -> int:
@@ -126,12 +130,16 @@ class Shape:
 
     @property
     def multiplied(self) -> int:
-        """Parameters that take part in a product for each token: the active ones with the output layer, without the input embedding."""
+        """Parameters that take part in a product for each token: the active ones with the output layer, without
+        the input embedding.
+        """
         return self.active - self.embedding - self.head + self.embedding
 
     @property
     def attention_flops(self) -> int:
-        """Forward and backward, a token, all layers: the PaLM convention, which counts the full square though attention is causal."""
+        """Forward and backward, a token, all layers: the PaLM convention, which counts the full square though
+        attention is causal.
+        """
         return 6 * self.layers * self.heads * (self.key_dim + self.value_dim) * self.sequence
 
     @property
@@ -159,7 +167,11 @@ def of(model: ModelSpec) -> Shape:
         gated=model.gated_mlp,
         tied=model.tied_embeddings,
         experts=Experts(
-            count=experts.count, active=experts.active, shared=experts.shared, ffn=experts.ffn or ffn, dense_layers=experts.dense_layers
+            count=experts.count,
+            active=experts.active,
+            shared=experts.shared,
+            ffn=experts.ffn or ffn,
+            dense_layers=experts.dense_layers,
         )
         if experts
         else None,

@@ -19,7 +19,9 @@ _OPTIMIZER_BYTES = {
     "adafactor": 24.0,
     "sgd": 22.0,
 }  # read and written a parameter: gradient, master copy, moments, weight
-_SELECTIVE_AGAIN = 0.3  # of the forward pass, where fused attention leaves selective recomputation only products to drop
+_SELECTIVE_AGAIN = (
+    0.3  # of the forward pass, where fused attention leaves selective recomputation only products to drop
+)
 _FUSED_BACKWARD = 2.5
 
 
@@ -43,7 +45,15 @@ class StepTime:
     @property
     def total(self) -> float:
         return (
-            self.compute + self.tensor + self.bubble + self.pipeline + self.data + self.expert + self.context + self.optimizer + self.scale
+            self.compute
+            + self.tensor
+            + self.bubble
+            + self.pipeline
+            + self.data
+            + self.expert
+            + self.context
+            + self.optimizer
+            + self.scale
         )
 
 
@@ -58,10 +68,20 @@ class Clock:
 
     def _parts(self, layout: Layout) -> tuple[LayerTime, LayerTime | None, float]:
         plain = layout.sharding in ("zero2", "zero3")
-        key = (layout.tensor, layout.context, layout.expert, layout.micro_batch, layout.sequence_parallel, layout.fused_attention, plain)
+        key = (
+            layout.tensor,
+            layout.context,
+            layout.expert,
+            layout.micro_batch,
+            layout.sequence_parallel,
+            layout.fused_attention,
+            plain,
+        )
         found = self._layers.get(key)
         if found is None:
-            sparse = layer_time(self.job, layout, self.tuning, self.rate, sparse=True) if self.job.shape.experts else None
+            sparse = (
+                layer_time(self.job, layout, self.tuning, self.rate, sparse=True) if self.job.shape.experts else None
+            )
             found = (
                 layer_time(self.job, layout, self.tuning, self.rate, sparse=False),
                 sparse,
@@ -89,7 +109,12 @@ class Clock:
         per_stage = shape.layers / layout.pipeline
         compute = micro * (mixed.compute * per_stage + head / layout.pipeline)
         sent = micro * 2 * layout.virtual * self._activation_bytes(layout) if layout.pipeline > 1 else 0.0
-        stages = path(job.machine, tuning, min(layout.tensor * layout.context * layout.data, job.machine.domain * 2), layout.pipeline)
+        stages = path(
+            job.machine,
+            tuning,
+            min(layout.tensor * layout.context * layout.data, job.machine.domain * 2),
+            layout.pipeline,
+        )
         pipeline = sent / stages.bytes_per_s * (1 - tuning.pipeline_overlap)
         busy = mixed.compute * per_stage + head / layout.pipeline
         data, data_bytes = self._data_traffic(layout, busy, micro)
@@ -109,7 +134,9 @@ class Clock:
             scale=sub * tuning.straggler * math.log2(nodes),
             micro_batches=micro,
             hardware_flops=hardware_flops(job, layout),
-            network_bytes=(sent if stages.together < layout.pipeline else 0.0) + data_bytes + self._expert_bytes(layout, micro),
+            network_bytes=(sent if stages.together < layout.pipeline else 0.0)
+            + data_bytes
+            + self._expert_bytes(layout, micro),
         )
 
     def _activation_bytes(self, layout: Layout) -> float:
@@ -130,7 +157,9 @@ class Clock:
         return 4 * sent * micro * self.job.shape.sparse_layers / layout.pipeline
 
     def _data_traffic(self, layout: Layout, busy: float, micro: int) -> tuple[float, float]:
-        """Seconds that reducing gradients and gathering weights adds to the step, and the bytes a card sends between nodes."""
+        """Seconds that reducing gradients and gathering weights adds to the step, and the bytes a card sends
+        between nodes.
+        """
         job, tuning = self.job, self.tuning
         ranks = layout.data * layout.context
         if ranks == 1:
@@ -151,7 +180,9 @@ class Clock:
             if group.together < group.size:
                 crossing += size / group.together
         if layout.sharding == "zero3":
-            gathered = gathers(2.0) * (1 if layout.recompute == "none" and micro == 1 and layout.pipeline > 1 else 2) + gathers(gradient)
+            gathered = gathers(2.0) * (
+                1 if layout.recompute == "none" and micro == 1 and layout.pipeline > 1 else 2
+            ) + gathers(gradient)
             share = tuning.shard_overlap
             # Weights are gathered layer by layer, twice, and gradients once: each is a round of its own.
             rounds = 3 * (job.shape.layers / layout.pipeline - 1)
@@ -204,7 +235,9 @@ def _with_recompute(time: LayerTime, layout: Layout) -> _Cost:
 
 
 def stage_parameters(job: Job, layout: Layout) -> tuple[float, float]:
-    """Parameters that one card holds before data-parallel sharding, in the fullest stage: (everywhere alike, routed experts)."""
+    """Parameters that one card holds before data-parallel sharding, in the fullest stage: (everywhere alike,
+    routed experts).
+    """
     shape = job.shape
     dealt = stage_layers(shape.layers, layout.pipeline) or (math.ceil(shape.layers / layout.pipeline),) * 3
     most = max(dealt[0], dealt[1] if layout.pipeline > 2 else 0, dealt[2])
@@ -240,7 +273,9 @@ def hardware_flops(job: Job, layout: Layout) -> float:
     matrices = 2.0 * shape.multiplied
     head = 2.0 * shape.embedding
     attention = shape.attention_flops / 3.0 / (2.0 if layout.fused_attention else 1.0)
-    backward = (1.0 if job.lora_rank else 2.0) * matrices + (_FUSED_BACKWARD if layout.fused_attention else 2.0) * attention
+    backward = (1.0 if job.lora_rank else 2.0) * matrices + (
+        _FUSED_BACKWARD if layout.fused_attention else 2.0
+    ) * attention
     again = 0.0
     if layout.recompute == "full":
         again = matrices - head + attention

@@ -1,6 +1,7 @@
 """The planner's sections of a task file: model, training, hardware, parallelism and goal.
 
-Hides how people write large numbers: `15.6e12` (which YAML reads as text), `15_600_000_000_000` and `15.6T` are one number.
+Hides how people write large numbers: `15.6e12` (which YAML reads as text), `15_600_000_000_000` and `15.6T` are one
+number.
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ class LatentSpec(Spec):
     kv_rank: Count = Field(description="width of the shared key-value projection")
     q_rank: Count | None = Field(default=None, description="width of the query projection; none when left out")
     rope_dim: Count = Field(default=64, description="rotary part of a head, added to head_dim")
-    nope_dim: Count | None = Field(default=None, description="part of a query or key head without rotation; head_dim when left out")
+    nope_dim: Count | None = Field(
+        default=None, description="part of a query or key head without rotation; head_dim when left out"
+    )
     value_dim: Count | None = Field(
         default=None,
         validation_alias=AliasChoices("value_dim", "v_dim", "v_head_dim"),
@@ -77,15 +80,20 @@ class ModelSpec(Spec):
     kv_heads: Count | None = Field(default=None, description="key-value heads; as many as query heads when left out")
     head_dim: Count | None = Field(default=None, description="width of a head; hidden / heads when left out")
     ffn: Count | None = Field(
-        default=None, description="inner width of the feed-forward block; 4 x hidden, or 8/3 x hidden when gated, when left out"
+        default=None,
+        description="inner width of the feed-forward block; 4 x hidden, or 8/3 x hidden when gated, when left out",
     )
     vocab: Count = Field(description="vocabulary, padding included")
     sequence: Count = Field(description="tokens in a sequence")
-    gated_mlp: Flag = Field(default=True, description="whether the feed-forward block has a gate (SwiGLU): three matrices, not two")
+    gated_mlp: Flag = Field(
+        default=True, description="whether the feed-forward block has a gate (SwiGLU): three matrices, not two"
+    )
     tied_embeddings: Flag = Field(default=False, description="whether the output layer reuses the input embedding")
     experts: ExpertsSpec | None = Field(default=None, description="mixture of experts")
     latent_attention: LatentSpec | None = Field(
-        default=None, validation_alias=AliasChoices("latent_attention", "mla", "latent"), description="multi-head latent attention"
+        default=None,
+        validation_alias=AliasChoices("latent_attention", "mla", "latent"),
+        description="multi-head latent attention",
     )
 
 
@@ -93,9 +101,13 @@ class TrainingSpec(Spec):
     """What is trained on how much, and how the state is kept."""
 
     tokens: Number = Field(description="tokens of the whole run, such as 15.6e12 or 15.6T")
-    global_batch: Count | None = Field(default=None, description="sequences in one optimizer step; about 4 million tokens when left out")
+    global_batch: Count | None = Field(
+        default=None, description="sequences in one optimizer step; about 4 million tokens when left out"
+    )
     precision: Precision = Field(default="bf16", description="arithmetic of the matrix products")
-    optimizer: Literal["adam", "adamw", "sgd", "adafactor"] = Field(default="adam", description="optimizer, for its state")
+    optimizer: Literal["adam", "adamw", "sgd", "adafactor"] = Field(
+        default="adam", description="optimizer, for its state"
+    )
     recompute: Recompute | None = Field(
         default=None, description="activations computed again in the backward pass; the least that fits when left out"
     )
@@ -104,9 +116,13 @@ class TrainingSpec(Spec):
     )
     attention: Literal["auto", "fused", "unfused"] = Field(
         default="auto",
-        description="fused never stores the score matrix; auto means unfused in fp16, on V100, and on A100 with recompute",
+        description=(
+            "fused never stores the score matrix; auto means unfused in fp16, on V100, and on A100 with recompute"
+        ),
     )
-    method: Literal["full", "lora"] = Field(default="full", description="which weights learn: all, or low-rank additions")
+    method: Literal["full", "lora"] = Field(
+        default="full", description="which weights learn: all, or low-rank additions"
+    )
     rank: Count = Field(default=16, description="rank of the additions when method is lora")
 
 
@@ -114,11 +130,17 @@ class HardwareSpec(Spec):
     """The machines: an instance type of the catalog, or an accelerator by name."""
 
     instance_type: Text | None = Field(default=None, description="EC2 instance type of the catalog")
-    accelerator: Text | None = Field(default=None, description="card by name, such as h100, for machines that are not in the catalog")
-    cards_per_node: Count | None = Field(default=None, description="cards in one machine of the accelerator; 8 when left out")
+    accelerator: Text | None = Field(
+        default=None, description="card by name, such as h100, for machines that are not in the catalog"
+    )
+    cards_per_node: Count | None = Field(
+        default=None, description="cards in one machine of the accelerator; 8 when left out"
+    )
     network_gbps: Number | None = Field(default=None, description="network of one machine in Gbit/s")
     nodes: Count | None = Field(default=None, description="machines that train; follows from goal.days when left out")
-    region: Region | None = Field(default=None, description="region for prices and zones; one that sells the type when left out")
+    region: Region | None = Field(
+        default=None, description="region for prices and zones; one that sells the type when left out"
+    )
 
 
 class ParallelismSpec(Spec):
@@ -137,7 +159,10 @@ class ParallelismSpec(Spec):
     micro_batch: Count | None = Field(default=None, description="sequences of one forward pass")
     sequence_parallel: Flag | None = Field(
         default=None,
-        description="whether norms are split over the tensor group; true when left out, but for fp16 without selective recompute",
+        description=(
+            "whether norms are split over the tensor group; true when left out, but for fp16 without selective"
+            " recompute"
+        ),
     )
 
 
