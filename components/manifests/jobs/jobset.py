@@ -262,7 +262,7 @@ def _gate(container: Manifest, machine: Machine) -> Manifest:
     return {
         "name": "preflight",
         "image": container["image"],
-        "command": ["python3", "-m", f"{PROGRAMS}.gate", *words],
+        "command": ["python3", "-m", f"{PROGRAMS}.preflight.gate", *words],
         "env": container["env"],
         "resources": container["resources"],
         "securityContext": container["securityContext"],

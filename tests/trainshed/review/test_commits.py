@@ -140,7 +140,7 @@ def test_a_new_stack_is_created_and_an_unchanged_one_has_no_changes(at_base: Pat
 
 
 def test_each_side_is_previewed_by_its_own_code(at_base: Path) -> None:
-    module = at_base / "trainshed" / "previewing.py"
+    module = at_base / "trainshed" / "preview" / "run.py"
     good = module.read_text()
     module.write_text('raise RuntimeError("this commit is broken")\n')
     git(at_base, "checkout", "--quiet", "-b", "broken")
