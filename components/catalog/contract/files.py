@@ -12,7 +12,7 @@ FILES: Final = (
         path="$HEARTBEAT_FOLDER/rank-RRRRRR.json",
         written_by="each rank, at most every 5 s",
         read_by="launcher, `workload.heartbeat check` (liveness probe)",
-        meaning="rank, step, what it works on, host, time, and seconds of the boot clock, which no change of date moves",
+        meaning="rank, step, work at hand, host, time, and seconds of the boot clock, which no change of date moves",
     ),
     File(
         name="metrics",

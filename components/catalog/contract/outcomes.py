@@ -10,7 +10,7 @@ SIGNALS: Final = (
     Signal(
         name="SIGTERM",
         receiver="launcher",
-        meaning="passed to every process of every node; what is left 5 s before GRACE_SECONDS end is killed; ends with 143",
+        meaning="passed to all processes of all nodes; kills what is left 5 s before GRACE_SECONDS end; ends with 143",
     ),
     Signal(
         name="SIGTERM",
