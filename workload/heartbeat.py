@@ -58,12 +58,16 @@ class Beat:
         return max(0.0, now - self.boottime) if self.boot == boot else now
 
 
+def file_name(rank: int) -> str:
+    return f"rank-{rank:06d}.json"
+
+
 class Heart:
     """One rank's heartbeat file; `beat` costs nothing between two writes. Safe to call from several threads."""
 
     def __init__(self, folder: Path, rank: int, every: float = WRITE_EVERY_SECONDS, host: str | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._file = folder / f"rank-{rank:06d}.json"
+        self._file = folder / file_name(rank)
         self._rank, self._every, self._host = rank, every, host or node_name()
         self._written: float | None = None
         self._boot = boot_clock.boot_id()

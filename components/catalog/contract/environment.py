@@ -116,6 +116,7 @@ _PROCESS: Final = (
     _launcher("GROUP_RANK", "NODE_RANK", "torch's name for the node's number"),
     _launcher("PROCESS_ATTEMPT", "0, 1, 2 ...", "restarts in place since the pod began"),
     _launcher("TORCHELASTIC_RESTART_COUNT", "PROCESS_ATTEMPT", "torch's name for the same"),
+    _launcher("METRICS_SERVED", "1 or 0", "whether the launcher serves METRICS_PORT"),
     _launcher("OMP_NUM_THREADS", "1 where not set", "threads of a process; more processes than one share the cores"),
 )
 

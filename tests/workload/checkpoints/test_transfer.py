@@ -170,7 +170,11 @@ def test_without_any_s3_client_it_says_how_to_get_one(tmp_path: Path, run: Run) 
     (tmp_path / "hide").mkdir()
     (tmp_path / "hide/boto3.py").write_text("raise ImportError('none here')\n")
     done = run(
-        "checkpoints/checkpoint", "copy", folder, "s3://b/p", environment={"PATH": "/none", "PYTHONPATH": str(tmp_path / "hide")}
+        "checkpoints/checkpoint",
+        "copy",
+        folder,
+        "s3://b/p",
+        environment={"PATH": "/none", "PYTHONPATH": str(tmp_path / "hide")},
     )
     assert done.returncode == 3
     assert (
