@@ -129,7 +129,7 @@ def test_a_process_that_can_not_end_its_step_ends_itself_after_sigterm(tmp_path:
     """The main thread is in native code, as in a collective with a dead peer."""
     program = (
         "import ctypes, os, signal\nfrom workload.stopping import Stop\nstop = Stop(limit=0.3)\n"
-        "ctypes.CDLL(None).sleep(30)\n"
+        "os.kill(os.getpid(), signal.SIGTERM)\nctypes.CDLL(None).sleep(30)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 143
