@@ -229,7 +229,7 @@ def test_a_result_may_come_as_json() -> None:
     ],
 )
 def test_json_that_leaves_a_figure_out_is_no_result(text: str) -> None:
-    with pytest.raises(ValueError, match="is no result: .*; expected a JSON object with bus_gb_per_s"):
+    with pytest.raises(ValueError, match=r"is no result: .*; expected a JSON object with bus_gb_per_s"):
         collective.parse(text)
 
 
@@ -239,6 +239,10 @@ def test_a_small_transfer_says_nothing_about_bandwidth() -> None:
 
 
 TABLE = (LOGS / "all_reduce.log").read_text()
+SHORT = """8 2 float sum -1 0.00002 400 400 0 0.00002 400 400 0
+# Out of bounds values : 0 OK
+# Avg bus bandwidth    : 400
+"""
 LAST_ROW = TABLE.splitlines()[-4]
 
 
@@ -261,8 +265,7 @@ LAST_ROW = TABLE.splitlines()[-4]
         (TABLE.replace(": 340.91", ": 140.91"), "its rows have 340.91 GB/s on average, its last line says 140.91"),
         (TABLE + LAST_ROW + "\n", "holds more than one table, or rows out of order"),
         (
-            "8 2 float sum -1 0.00002 400 400 0 0.00002 400 400 0\n# Out of bounds values : 0 OK\n"
-            "# Avg bus bandwidth    : 400\n",
+            SHORT,
             "its largest transfer has 8 bytes",
         ),
     ],
