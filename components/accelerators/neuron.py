@@ -35,7 +35,7 @@ PLUGIN = DevicePlugin(
     ),
 )
 
-# The EKS node monitoring agent's reasons for Neuron devices (docs/node-health-issues.adoc, 2026-08).
+# The EKS node monitoring agent's reasons for Neuron devices (monitors/neuron/monitor.go, 1.7.0): all are conditions.
 FAULTS = (
     HealthCode(code="NeuronDMAError", meaning="a DMA engine failed", action="replace"),
     HealthCode(code="NeuronHBMUncorrectableError", meaning="uncorrectable memory error", action="replace"),

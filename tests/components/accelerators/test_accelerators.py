@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from components import accelerators, catalog
+from components.accelerators import nvidia
+from components.catalog import addons
 from components.accelerators import Accelerator, DevicePlugin, HostMount, NoImageFamily, UnknownVendor
 from components.manifests.jobs import jobset
 from components.planning.rules import check
@@ -96,6 +98,27 @@ def test_xid_79_asks_for_another_node_and_xid_13_for_a_look_at_the_program():
     assert bus is not None and bus.action == "replace"
     assert engine is not None and engine.action == "application"
     assert nvidia.health_code("9999") is None
+
+
+def test_the_codes_that_ask_for_another_node_are_those_of_the_monitoring_agent():
+    # WellKnownXidCodes of eks-node-monitoring-agent v1.7.0.
+    agents = "46 48 54 62 63 64 74 79 95 109 110 119 120 136 140 142 143 151 155 156 158".split()
+    known = accelerators.for_vendor("nvidia").health_codes
+    assert [each.code for each in known if each.action in ("replace", "reboot")] == agents
+    assert [each.code for each in known] == sorted({each.code for each in known}, key=int)
+    page_fault = accelerators.for_vendor("nvidia").health_code("31")
+    assert page_fault is not None and page_fault.action == "application"
+
+
+def test_the_table_of_codes_is_read_again_when_the_agent_has_a_new_minor_release():
+    shipped = addons.ADDONS.pin("eks-node-monitoring-agent", "1.35").version
+    assert shipped.startswith(f"v{nvidia.MONITORING_AGENT_RELEASE.rpartition('.')[0]}.")
+
+
+def test_every_neuron_fault_of_the_agent_asks_for_another_node():
+    known = {each.code: each.action for each in accelerators.for_vendor("neuron").health_codes}
+    faults = ("DMAError", "HBMUncorrectableError", "NCUncorrectableError", "SRAMUncorrectableError")
+    assert known == {f"Neuron{each}": "replace" for each in faults}
 
 
 def test_the_neuron_runtime_meets_on_the_first_worker():
