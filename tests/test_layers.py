@@ -17,8 +17,9 @@ SOURCES = ("components", "infra", "trainshed", "policies", "workload", "stacks")
 LAYERS = [
     ("components.catalog", "components.problems", "components.naming", "components.node_labels", "components.record"),
     ("components.spec",),
-    ("components.accelerators", "components.fabrics", "components.file_systems"),
-    ("components.planning", "components.sizing"),
+    ("components.accelerators", "components.fabrics"),
+    # A file system's adapter prices what it declares and counts nodes, so it stands beside planning.
+    ("components.planning", "components.sizing", "components.file_systems"),
     ("components.manifests",),
     ("components",),  # the component rooms
     ("infra",),

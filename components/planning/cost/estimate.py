@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
+from components import file_systems
 from components.catalog import Catalog
 from components.planning.cost import claims, machines, network, services, storage, watching
 from components.planning.cost.free import FREE
@@ -24,6 +25,7 @@ PRICERS: Mapping[str, Pricer] = {
     **services.PRICERS,
     **storage.PRICERS,
     **watching.PRICERS,
+    **file_systems.pricers(),
 }
 
 

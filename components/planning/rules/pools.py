@@ -63,7 +63,8 @@ def pool_names_differ(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     for index, pool in enumerate(stack.pools):
         path = f"pools[{index}]"
         if pool.name == node_labels.SYSTEM_POOL:
-            said = f'"{pool.name}" is the name of the cluster\'s own nodes, which carry it as their label {node_labels.POOL}'
+            label = node_labels.POOL
+            said = f'"{pool.name}" is the name of the cluster\'s own nodes, which carry it as their label {label}'
             yield Problem(id="name-taken", path=f"{path}.name", said=said, hint="use another, such as services")
         if pool.name in seen:
             said = f'the name "{pool.name}" is taken by {seen[pool.name]}'

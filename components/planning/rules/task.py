@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import gcd
 
+from components import file_systems
 from components.catalog import Catalog
 from components.naming import did_you_mean, listed
 from components.planning.rules.registry import until_unread
@@ -253,7 +254,7 @@ def paths_are_mounted(case: Case) -> Iterator[Problem]:
             id="task-path", path="storage.checkpoint.path", said=said, hint=f"use /checkpoints{storage.checkpoint.path}"
         )
     uses = [key for key, part in (("dataset", storage.dataset), ("checkpoint", storage.checkpoint)) if part]
-    if uses and case.stack.on_aws and not case.stack.storage.lustre:
+    if uses and case.stack.on_aws and not any(kind.present(case.stack) for kind in file_systems.KINDS.values()):
         said = "the stack has no file system to mount from"
         yield Problem(
             id="task-path", path=f"storage.{uses[0]}", said=said, hint="add one under storage.lustre of the stack file"
