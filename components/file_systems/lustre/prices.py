@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from components.planning.cost.lines import Declared, Found, Line, Pricer, Range, Setting, Unpriced, between, flat, used
+from components.planning.cost.lines import Found, Line, Pricer, Range, Setting, Unpriced, between, flat, used
+from components.record import Record
 
 # Share of a file system that its incremental backups hold.
 BACKUP_SHARE: Final[Range] = (0.05, 0.5, 1.5)
 
 
-def lustre(resource: Declared, given: Setting) -> Found:
+def lustre(resource: Record, given: Setting) -> Found:
     """Capacity at the price of its throughput, metadata beyond what comes with it, and backups."""
     kind = str(resource.inputs.get("deploymentType") or "SCRATCH_1")
     size = resource.number("storageCapacity")
@@ -39,7 +40,7 @@ def lustre(resource: Declared, given: Setting) -> Found:
     yield from _backups(resource, size, given)
 
 
-def _metadata(resource: Declared, size: float | None, given: Setting) -> Found:
+def _metadata(resource: Record, size: float | None, given: Setting) -> Found:
     """Provisioned metadata IOPS; the automatic ones come with the capacity."""
     chosen = resource.part("metadataConfiguration")
     iops = chosen.get("iops")
@@ -52,7 +53,7 @@ def _metadata(resource: Declared, size: float | None, given: Setting) -> Found:
         yield from used(resource, given, "lustre-metadata-iops", f"{resource.name}: metadata IOPS", flat(extra), basis)
 
 
-def _backups(resource: Declared, size: float | None, given: Setting) -> Found:
+def _backups(resource: Record, size: float | None, given: Setting) -> Found:
     days = resource.number("automaticBackupRetentionDays") or 0
     if not days:
         return
@@ -66,7 +67,7 @@ def _backups(resource: Declared, size: float | None, given: Setting) -> Found:
     yield from used(resource, given, "lustre-backup", f"{resource.name}: backups", amounts, basis)
 
 
-def _tiering(resource: Declared, given: Setting) -> Found:
+def _tiering(resource: Record, given: Setting) -> Found:
     throughput = resource.number("throughputCapacity")
     if throughput is not None:
         what = f"{resource.name}: throughput"
@@ -95,7 +96,7 @@ def _tiering(resource: Declared, given: Setting) -> Found:
     )
 
 
-def _cache(resource: Declared, throughput: float | None, given: Setting) -> Iterator[Line | Unpriced]:
+def _cache(resource: Record, throughput: float | None, given: Setting) -> Iterator[Line | Unpriced]:
     """The SSD read cache: the size that was chosen, or 20 GiB for each MB/s where it follows the throughput (FSx
     guide).
     """

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from components.planning.cost.lines import Declared, Found, Line, Pricer, Range, Setting, Unpriced, between, flat, used
+from components.planning.cost.lines import Found, Line, Pricer, Range, Setting, Unpriced, between, flat, used
+from components.record import Record
 
 # Objects of a log bucket, GB a month that stay.
 LOG_BUCKET_GB: Range = (1.0, 50.0, 500.0)
@@ -48,7 +49,7 @@ def standard(gigabytes: float, given: Setting) -> float | None:
     return total
 
 
-def bucket(resource: Declared, given: Setting) -> Found:
+def bucket(resource: Record, given: Setting) -> Found:
     """A bucket's contents and requests: the dataset's size from the stack file, small for logs, unpriced where nobody
     told.
     """
@@ -72,7 +73,7 @@ def bucket(resource: Declared, given: Setting) -> Found:
         yield from _requests(resource, given, "s3-put", "writes", FEW_REQUESTS)
 
 
-def _dataset(resource: Declared, what: str, gigabytes: float, given: Setting) -> Found:
+def _dataset(resource: Record, what: str, gigabytes: float, given: Setting) -> Found:
     full, more = standard(gigabytes, given), standard(gigabytes * 1.3, given)
     if full is None or more is None:
         yield Unpriced(what=what, why=f"no price of s3-standard is known in {given.region}", urn=resource.urn)
@@ -100,18 +101,18 @@ def _dataset(resource: Declared, what: str, gigabytes: float, given: Setting) ->
     yield from _requests(resource, given, "s3-put", "writes", FEW_REQUESTS)
 
 
-def _requests(resource: Declared, given: Setting, item: str, words: str, thousands: Range) -> Found:
+def _requests(resource: Record, given: Setting, item: str, words: str, thousands: Range) -> Found:
     basis = f"{between(thousands[0], thousands[2], 'thousand requests')}"
     yield from used(resource, given, item, f"{resource.name}: {words}", thousands, basis)
 
 
-def _tiered(resource: Declared, given: Setting) -> bool:
+def _tiered(resource: Record, given: Setting) -> bool:
     """Whether a lifecycle rule of the bucket moves objects to intelligent tiering."""
     rules = (each.inputs.get("rules") for each in given.of(LIFECYCLE) if resource.urn in each.depends_on)
     return any("INTELLIGENT_TIERING" in str(each) for each in rules)
 
 
-def replication(resource: Declared, given: Setting) -> Found:
+def replication(resource: Record, given: Setting) -> Found:
     """The copy's traffic follows the checkpoints; its metrics are charged as custom ones."""
     rate = given.cat.prices.usd("data-cross-region", given.region)
     each = "" if rate is None else f", at {rate:g} USD a GB between regions"
@@ -128,12 +129,12 @@ def replication(resource: Declared, given: Setting) -> Found:
         yield from used(resource, given, "metrics-custom", f"{resource.name}: replication metrics", amounts, basis)
 
 
-def request_metrics(resource: Declared, given: Setting) -> Found:
+def request_metrics(resource: Record, given: Setting) -> Found:
     what = f"{resource.name}: request metrics"
     yield from used(resource, given, "metrics-custom", what, flat(float(REQUEST_METRICS)), f"{REQUEST_METRICS} metrics")
 
 
-def volume(resource: Declared, given: Setting) -> Found:
+def volume(resource: Record, given: Setting) -> Found:
     size = resource.number("size")
     if str(resource.inputs.get("type") or "gp2") != "gp3" or size is None:
         yield Unpriced(
@@ -147,7 +148,7 @@ def volume(resource: Declared, given: Setting) -> Found:
             yield from used(resource, given, item, f"{resource.name}: {key}", flat(extra), f"{extra:g} beyond {free}")
 
 
-def repository(resource: Declared, given: Setting) -> Found:
+def repository(resource: Record, given: Setting) -> Found:
     """Images: for the stack's own, from one to as many as are kept (they share layers, so a few whole ones are
     expected).
     """
