@@ -45,16 +45,7 @@ class Elastic:
 
     def declare(self, objects: Iterable[Object]) -> None:
         """Node classes and node pools, ready before this returns."""
-        for each in objects:
-            self.api.apply(each)
-            if each["kind"] == "NodePool":
-                name = each["metadata"]["name"]
-                self.plane.processes.wait_until(
-                    lambda name=name: karpenter.ready(self.api, name),
-                    what=f"node pool {name} ready",
-                    child=self.plane.processes.child("karpenter"),
-                    seconds=120,
-                )
+        karpenter.declare(self.plane, objects)
 
     # -- pods that wait --
     def submit(

@@ -1,4 +1,4 @@
-"""What the account holds before Karpenter starts (network, images, cluster, queue), and what happens to machines in it."""
+"""What the account holds before Karpenter starts (network, images, cluster, queue), and what becomes of its machines."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Market:
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
-    """A running account with a network for one cluster; `subnets` are by zone name, `images` by processor."""
+    """A running account with a network for one cluster; `subnets` are by zone id."""
 
     port: int
     folder: Path
@@ -70,6 +70,13 @@ class Account:
         for page in self.client("ec2").get_paginator("describe_instances").paginate(Filters=filters):
             for reservation in page["Reservations"]:
                 yield from reservation["Instances"]
+
+    def placement_group(self, name: str) -> str:
+        """A cluster placement group of that name, made if it isn't there."""
+        ec2 = self.client("ec2")
+        if not ec2.describe_placement_groups(Filters=[{"Name": "group-name", "Values": [name]}])["PlacementGroups"]:
+            ec2.create_placement_group(GroupName=name, Strategy="cluster")
+        return name
 
     def sell_out(self, wanted: Mapping[str, Sequence[str]]) -> None:
         """What can't be bought from now on: machine types, or `*`, by way of buying (`on-demand`, `spot`)."""
@@ -108,7 +115,10 @@ def client(service: str, region: str, endpoint: str) -> Any:
 
 
 def start(plane: ControlPlane, *, region: str, cluster: str, zones: Sequence[str], market: Market) -> Account:
-    """Start the account as a child of the control plane and put into it what a stack's AWS half would have made."""
+    """Start the account as a child of the control plane and put into it what a stack's AWS half would have made.
+
+    `zones` are zone ids, as stack files name them.
+    """
     folder = plane.folder / "cloud"
     folder.mkdir(exist_ok=True)
     prices = {"on-demand": dict(market.on_demand), "spot": dict(market.spot)}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from trainshed.sandbox import tools
-from trainshed.sandbox.api import Api, ApiError, wait_for
+from trainshed.sandbox.api import Api, ApiError, Object, wait_for
 from trainshed.sandbox.cloud.account import CREDENTIALS, QUEUE, Account
 from trainshed.sandbox.controllers import documents, established
 from trainshed.sandbox.plane import ControlPlane, program
@@ -75,6 +75,20 @@ def environment(plane: ControlPlane, account: Account, settings: Settings) -> Ma
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
     }
+
+
+def declare(plane: ControlPlane, objects: Iterable[Object]) -> None:
+    """Node classes and the node pools that name them; each pool is ready before this returns."""
+    for each in objects:
+        plane.api.apply(each)
+        if each["kind"] == "NodePool":
+            name = each["metadata"]["name"]
+            plane.processes.wait_until(
+                lambda name=name: ready(plane.api, name),
+                what=f"node pool {name} ready",
+                child=plane.processes.child("karpenter"),
+                seconds=120,
+            )
 
 
 def ready(api: Api, name: str) -> bool:

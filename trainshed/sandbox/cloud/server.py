@@ -1,4 +1,4 @@
-"""moto as a process on 127.0.0.1, with what Karpenter asks AWS for beside it: prices, image names, capacity that runs out.
+"""moto as a process on 127.0.0.1, with what Karpenter asks AWS for beside it: prices, image names, capacity that ends.
 
 Run as `python -m trainshed.sandbox.cloud.server PORT FOLDER`. `FOLDER/market.json` says the prices of machine types;
 `FOLDER/sold_out.json`, read at each purchase, says what can't be bought.
@@ -167,7 +167,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(answer)
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
+    def log_message(self, format: str, *args: Any) -> None:
         """Only errors are worth a line; they come on stderr by themselves."""
 
 
