@@ -33,6 +33,14 @@ _LOST_NODE_SECONDS: Final = 60
 # Collective set-up, compilation and the load of a large checkpoint, before the first heartbeat.
 _FIRST_HEARTBEAT_SECONDS: Final = 3600
 _FINISHED_SECONDS: Final = 7 * 24 * 3600
+# A worker that goes with its node, by eviction or drain, is no failure of the task's: the gang starts anew, and none of
+# the task's restarts is used up.
+_NODE_TAKEN: Final = {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+_FREE_RESTART: Final = {
+    "name": "nodeTaken",
+    "action": "RestartJobSetAndIgnoreMaxRestarts",
+    "onJobFailureReasons": ["PodFailurePolicy"],
+}
 
 Manifest = dict[str, Any]
 
@@ -150,7 +158,12 @@ def _spec(task: TaskSpec, stack: StackSpec, pool: PoolSpec, machine: Machine, ca
         "network": {"enableDNSHostnames": False},
         "successPolicy": {"operator": "All", "targetReplicatedJobs": [environment.WORKERS]},
         # Not BlockingRecreate: a pod on a node that vanished ends only when the node does.
-        "failurePolicy": {"maxRestarts": restarts, "restartStrategy": "Recreate"},
+        "failurePolicy": {
+            "maxRestarts": restarts,
+            "restartStrategy": "Recreate",
+            # A task that wants no restart gets none, whatever took its worker.
+            **({"rules": [_FREE_RESTART]} if restarts else {}),
+        },
         "ttlSecondsAfterFinished": _FINISHED_SECONDS,
         "replicatedJobs": [
             {
@@ -163,6 +176,7 @@ def _spec(task: TaskSpec, stack: StackSpec, pool: PoolSpec, machine: Machine, ca
                         "completions": workers,
                         "parallelism": workers,
                         "backoffLimit": 0,
+                        "podFailurePolicy": {"rules": [_NODE_TAKEN]},
                         "template": {"metadata": pod_metadata, "spec": _pod(task, stack, pool, machine, cat)},
                     },
                 },
