@@ -122,19 +122,13 @@ class Elastic:
     def interfaces(self, machine: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         """The network interfaces in the launch template that a machine was made from."""
         ec2 = self.account.client("ec2")
-        claim = tags(machine)["karpenter.sh/nodeclaim"]
-        found: list[Mapping[str, Any]] = []
-        for template in ec2.describe_launch_templates()["LaunchTemplates"]:
-            [version] = ec2.describe_launch_template_versions(LaunchTemplateId=template["LaunchTemplateId"])[
-                "LaunchTemplateVersions"
-            ]
-            data = version["LaunchTemplateData"]
-            node_class = tags(machine).get("karpenter.k8s.aws/ec2nodeclass")
-            if node_class in {tag["Value"] for tag in template.get("Tags", [])} or claim in str(
-                data.get("TagSpecifications")
-            ):
-                found = data.get("NetworkInterfaces", [])
-        return found
+        wanted = {key: tags(machine)[key] for key in ("karpenter.sh/nodepool", "karpenter.k8s.aws/ec2nodeclass")}
+        [template] = [
+            each for each in ec2.describe_launch_templates()["LaunchTemplates"] if wanted.items() <= tags(each).items()
+        ]
+        found = ec2.describe_launch_template_versions(LaunchTemplateId=template["LaunchTemplateId"])
+        [version] = found["LaunchTemplateVersions"]
+        return version["LaunchTemplateData"]["NetworkInterfaces"]
 
     def __enter__(self) -> Elastic:
         return self
