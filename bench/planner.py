@@ -17,10 +17,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from components import catalog
-from components.sizing import calibration, request, uncertainty
-from components.sizing.calibration import Row
-from components.sizing.constants import DEFAULT, FITTED
-from components.sizing.plan import plan
+from components.sizing.calibration import rows as calibration
+from components.sizing.calibration.rows import Row
+from components.sizing.plan import request
+from components.sizing.plan.plan import plan
+from components.sizing.step import band as uncertainty
+from components.sizing.tuning.constants import DEFAULT, FITTED
 
 Errors = dict[str, float]
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from components.catalog import Catalog
 from components.planning import file_systems, shares
 from components.problems import Problem
-from components.sizing.plan import Plan, plan
-from components.sizing.reading import SizingReading, read
-from components.sizing.stack_check import StackFigures, stack_check
+from components.sizing.plan.plan import Plan, plan
+from components.sizing.plan.reading import SizingReading, read
+from components.sizing.stack.check import StackFigures, stack_check
 from components.spec.pools import PoolSpec
 from components.spec.shape import shown
 from components.spec.stack import StackSpec

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from components.problems import Problem
-    from components.sizing.plan import Plan
-    from components.sizing.reading import SizingReading
-    from components.sizing.tables import Table
-    from components.sizing.what_if import Sweep
+    from components.sizing.plan.plan import Plan
+    from components.sizing.plan.reading import SizingReading
+    from components.sizing.plan.what_if import Sweep
+    from components.sizing.report.tables import Table
 
 Task = Annotated[Path, typer.Argument(metavar="TASK", help="a task file (YAML or JSON) with at least model and training.tokens")]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object and nothing else on standard output")]
@@ -42,9 +42,9 @@ def size(task: Path, json_output: bool, what_if: list[str], explain: bool, repor
     """Plan a task file; 0 fine, 1 the task is wrong or fits nowhere, 2 the command was used wrongly."""
     from components import catalog
     from components.problems import in_file_order
-    from components.sizing import reading
-    from components.sizing import what_if as sweeping
-    from components.sizing.plan import plan
+    from components.sizing.plan import reading
+    from components.sizing.plan import what_if as sweeping
+    from components.sizing.plan.plan import plan
 
     try:
         asked = [sweeping.parse(words) for words in what_if]
@@ -67,7 +67,7 @@ def size(task: Path, json_output: bool, what_if: list[str], explain: bool, repor
         _tell(read, problems)
         _show(made, sweeps, explain=explain)
     if report is not None:
-        from components.sizing.report import html
+        from components.sizing.report.page import html
 
         try:
             report.write_text(html(made, sweeps, problems, stack_text(made)), encoding="utf-8")
@@ -82,7 +82,7 @@ def stack_text(made: Plan) -> str:
     """The stack file's sections as YAML, each under the project's prefix; empty for machines that AWS does not sell."""
     import yaml
 
-    from components.sizing.answer import as_json
+    from components.sizing.report.answer import as_json
 
     section: dict[str, Any] | None = as_json(made)["stack"]
     if section is None:
@@ -91,7 +91,7 @@ def stack_text(made: Plan) -> str:
 
 
 def _object(made: Plan, sweeps: list[Sweep], problems: list[Problem], *, explain: bool) -> dict[str, Any]:
-    from components.sizing.answer import as_json
+    from components.sizing.report.answer import as_json
 
     answer = as_json(made)
     answer["problems"] = [problem.as_json() for problem in problems]
@@ -100,7 +100,7 @@ def _object(made: Plan, sweeps: list[Sweep], problems: list[Problem], *, explain
             {"key": sweep.key, "rows": [{"value": value, **(_row(found))} for value, found in sweep.rows]} for sweep in sweeps
         ]
     if explain:
-        from components.sizing.explain import explain as lines
+        from components.sizing.report.explain import explain as lines
 
         answer["explain"] = [
             {"part": line.group, "name": line.name, "formula": line.formula, "numbers": line.numbers, "result": line.result}
@@ -110,7 +110,7 @@ def _object(made: Plan, sweeps: list[Sweep], problems: list[Problem], *, explain
 
 
 def _row(found: Plan | str) -> dict[str, Any]:
-    from components.sizing.answer import as_json
+    from components.sizing.report.answer import as_json
 
     if isinstance(found, str):
         return {"problem": found}
@@ -131,10 +131,10 @@ def _tell(read: SizingReading, problems: list[Problem]) -> None:
 def _show(made: Plan, sweeps: list[Sweep], *, explain: bool) -> None:
     from rich.console import Console
 
-    from components.sizing.assumptions import assumptions
-    from components.sizing.explain import explain as lines
-    from components.sizing.report import headline
-    from components.sizing.tables import Table, sweep_table, tables
+    from components.sizing.report.assumptions import assumptions
+    from components.sizing.report.explain import explain as lines
+    from components.sizing.report.page import headline
+    from components.sizing.report.tables import Table, sweep_table, tables
 
     console = Console(highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else 160)
     console.print(f"[bold]{made.request.name}[/bold]: {headline(made)}")

@@ -6,10 +6,12 @@ from typing import Any
 
 from components import catalog
 from components.problems import render
-from components.sizing import machines, reading, shape
-from components.sizing.layout import Job
-from components.sizing.plan import Plan, plan
-from components.sizing.shape import Shape
+from components.sizing.layout.layout import Job
+from components.sizing.machine import profiles as machines
+from components.sizing.model import shape
+from components.sizing.model.shape import Shape
+from components.sizing.plan import reading
+from components.sizing.plan.plan import Plan, plan
 from components.spec.sizing import ModelSpec, Precision
 
 CAT = catalog.load()

@@ -6,9 +6,12 @@ import statistics
 
 import pytest
 
-from components.sizing import calibration, machines, request, uncertainty
-from components.sizing.constants import DEFAULT
-from components.sizing.plan import plan
+from components.sizing.calibration import rows as calibration
+from components.sizing.machine import profiles as machines
+from components.sizing.plan import request
+from components.sizing.plan.plan import plan
+from components.sizing.step import band as uncertainty
+from components.sizing.tuning.constants import DEFAULT
 from tests.sizing.asked import CAT
 
 ROWS = calibration.rows()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from components.sizing import machines
+from components.sizing.machine import profiles as machines
 from tests.sizing.asked import CAT
 
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from components.sizing import calibration, memory
-from components.sizing.layout import Layout
+from components.sizing.calibration import rows as calibration
+from components.sizing.layout.layout import Layout
+from components.sizing.memory import memory
 from tests.sizing.asked import gpt, job, planned
 
 PLAIN = Layout(tensor=8, pipeline=8, virtual=3, micro_batch=1, sequence_parallel=False, recompute="none", fused_attention=False)
@@ -58,7 +59,7 @@ def test_each_sharding_shares_one_state_more_over_the_data_ranks() -> None:
 
 
 def memory_parameters(found: object) -> int:
-    from components.sizing.shape import Shape
+    from components.sizing.model.shape import Shape
 
     assert isinstance(found, Shape)
     # The final norm lies outside the layers and is left out of a stage's count.

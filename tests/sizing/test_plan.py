@@ -6,11 +6,11 @@ import math
 
 import pytest
 
-from components.sizing import answer
-from components.sizing.explain import explain
-from components.sizing.money import Amount
-from components.sizing.plan import flops_per_token
-from components.sizing.stack_check import StackFigures, stack_check
+from components.sizing.plan.plan import flops_per_token
+from components.sizing.report import answer
+from components.sizing.report.explain import explain
+from components.sizing.run.money import Amount
+from components.sizing.stack.check import StackFigures, stack_check
 from tests.given import ROOT
 from tests.sizing.asked import CAT, LLAMA_3_8B, LLAMA_3_70B, planned
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from components.problems import render
-from components.sizing import reading
-from components.sizing.plan import plan
+from components.sizing.plan import reading
+from components.sizing.plan.plan import plan
 from tests.sizing.asked import CAT, LLAMA_3_8B, LLAMA_3_70B, LLAMA_3_405B, refused
 
 TOKENS = "training: {tokens: 1T}\n"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from components.sizing.layout import stage_layers
-from components.sizing.search import search, usual_batch
+from components.sizing.layout.layout import stage_layers
+from components.sizing.plan.search import search, usual_batch
 from components.spec.sizing import ParallelismSpec, TrainingSpec
 from tests.sizing.asked import LLAMA_3_8B, gpt, job, planned
 

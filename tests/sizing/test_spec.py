@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.sizing import reading
+from components.sizing.plan import reading
 from components.spec import document
 from components.spec.sizing import SizingSpec, TrainingSpec
 from tests.sizing.asked import CAT, LLAMA_3_8B

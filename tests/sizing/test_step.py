@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from components.sizing.constants import DEFAULT, FITTED
-from components.sizing.layout import Layout, stage_layers
-from components.sizing.links import path
-from components.sizing.step import Clock, hardware_flops
+from components.sizing.layout.layout import Layout, stage_layers
+from components.sizing.machine.links import path
+from components.sizing.step.step import Clock, hardware_flops
+from components.sizing.tuning.constants import DEFAULT, FITTED
 from tests.sizing.asked import gpt, job
 
 GPT_3 = gpt(96, 12288, 96)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from components.sizing import reading, what_if
-from components.sizing.plan import Plan
+from components.sizing.plan import reading, what_if
+from components.sizing.plan.plan import Plan
 from tests.sizing.asked import CAT, LLAMA_3_8B
 
 TEXT = LLAMA_3_8B + "training: {tokens: 1T, global_batch: 512}\nhardware: {instance_type: p5.48xlarge, nodes: 8}\ngoal: {days: 30}\n"

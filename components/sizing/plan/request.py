@@ -1,0 +1,287 @@
+"""What the planner is asked: the sections of a task file with their gaps filled, and every reason to refuse them.
+
+Hides the defaults (a p5.48xlarge, thirty days) and the order of the checks: all that is wrong is told at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from components.catalog import Catalog, UnknownInstanceType
+from components.naming import listed
+from components.problems import Problem, errors
+from components.sizing.layout.layout import stage_layers
+from components.sizing.machine import profiles as machines
+from components.sizing.machine.profiles import NodeProfile
+from components.sizing.model import shape
+from components.sizing.model.shape import Shape
+from components.spec.sizing import HardwareSpec, SizingSpec
+
+DEFAULT_INSTANCE = "p5.48xlarge"
+DEFAULT_DAYS = 30.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A question the planner can answer. `nodes` is None when it follows from `days`. `keep_last` counts checkpoints."""
+
+    name: str
+    spec: SizingSpec
+    shape: Shape
+    machine: NodeProfile
+    nodes: int | None
+    days: float | None
+    keep_last: int = 5
+    filled: tuple[str, ...] = ()
+
+    @property
+    def lora_rank(self) -> int:
+        return self.spec.training.rank if self.spec.training.method == "lora" else 0
+
+
+def build(
+    spec: SizingSpec, cat: Catalog, *, name: str = "task", keep_last: int = 5, task_nodes: int | None = None
+) -> tuple[Request | None, list[Problem]]:
+    """The request, or the problems that stand in its way."""
+    problems = [*_model(spec), *hardware_problems(spec.hardware, cat), *_precision(spec, cat), *_split(spec, cat)]
+    machine = _machine(spec, cat)
+    if errors(problems) or machine is None:
+        return None, problems
+    filled: list[str] = []
+    if not spec.hardware.instance_type and not spec.hardware.accelerator:
+        filled.append(f"hardware is left out: {DEFAULT_INSTANCE}")
+    nodes = spec.hardware.nodes or task_nodes
+    if spec.hardware.nodes is None and task_nodes:
+        filled.append(f"hardware.nodes is left out: resources.nodes, {task_nodes}")
+    days = spec.goal.days
+    if nodes is None and days is None:
+        days = DEFAULT_DAYS
+        filled.append(f"neither hardware.nodes nor goal.days is given: {DEFAULT_DAYS:g} days")
+    request = Request(
+        name=name, spec=spec, shape=shape.of(spec.model), machine=machine, nodes=nodes, days=days, keep_last=keep_last, filled=tuple(filled)
+    )
+    return request, problems
+
+
+def _machine(spec: SizingSpec, cat: Catalog) -> NodeProfile | None:
+    hardware = spec.hardware
+    if hardware.accelerator:
+        card = machines.card_named(hardware.accelerator)
+        return machines.of_accelerator(card, hardware.cards_per_node, hardware.network_gbps) if card else None
+    instance = cat.instances.get(hardware.instance_type or DEFAULT_INSTANCE)
+    return machines.of_instance(instance, hardware.network_gbps) if instance else None
+
+
+def _model(spec: SizingSpec) -> Iterator[Problem]:
+    model = spec.model
+    if model.head_dim is None and model.hidden % model.heads:
+        yield Problem(
+            id="heads-divide",
+            path="model.heads",
+            said=f"hidden {model.hidden} does not divide by {model.heads} heads",
+            hint="give model.head_dim",
+        )
+    if model.kv_heads is not None and model.heads % model.kv_heads:
+        yield Problem(
+            id="kv-heads-divide",
+            path="model.kv_heads",
+            said=f"{model.heads} heads do not divide by {model.kv_heads} key-value heads",
+            hint=f"use one of: {_divisors(model.heads)}",
+        )
+    if experts := model.experts:
+        if experts.active > experts.count:
+            yield Problem(
+                id="experts-active",
+                path="model.experts.active",
+                said=f"{experts.active} active experts outnumber the {experts.count} experts",
+                hint=f"at most {experts.count}",
+            )
+        if experts.dense_layers >= model.layers:
+            yield Problem(
+                id="experts-layers",
+                path="model.experts.dense_layers",
+                said=f"{experts.dense_layers} dense layers leave none of the {model.layers} layers for experts",
+                hint=f"at most {model.layers - 1}",
+            )
+
+
+def hardware_problems(hardware: HardwareSpec, cat: Catalog) -> Iterator[Problem]:
+    """What is wrong with the machines alone; the other sections may be unreadable."""
+    if hardware.instance_type and hardware.accelerator:
+        yield Problem(
+            id="hardware-twice",
+            path="hardware.accelerator",
+            said="both an instance_type and an accelerator are named",
+            hint="keep instance_type for machines of the catalog, accelerator for others",
+        )
+        return
+    if hardware.accelerator and machines.card_named(hardware.accelerator) is None:
+        near = machines.closest(hardware.accelerator)
+        hint = f'did you mean "{near}"?' if near else f"use one of: {', '.join(machines.names())}"
+        yield Problem(
+            id="accelerator-unknown", path="hardware.accelerator", said=f'"{hardware.accelerator}" is not a known accelerator', hint=hint
+        )
+    if hardware.instance_type:
+        try:
+            instance = cat.instance(hardware.instance_type)
+        except UnknownInstanceType as error:
+            yield Problem(
+                id="instance-type-unknown",
+                path="hardware.instance_type",
+                said=f'"{hardware.instance_type}" is not in the catalog',
+                hint=error.hint,
+            )
+            return
+        if instance.accelerator is None:
+            yield Problem(
+                id="instance-without-cards",
+                path="hardware.instance_type",
+                said=f"{instance.name} has no accelerator",
+                hint="use a type such as p5.48xlarge",
+            )
+        elif machines.of_instance(instance) is None:
+            yield Problem(
+                id="instance-speed-unknown",
+                path="hardware.instance_type",
+                said=f"no source gives the speed of {instance.name}'s cards",
+                hint="use a type such as p5.48xlarge",
+            )
+        elif hardware.cards_per_node and hardware.cards_per_node != instance.cards:
+            yield Problem(
+                id="cards-per-node",
+                path="hardware.cards_per_node",
+                said=f"{hardware.cards_per_node} cards a node do not match {instance.name}, which has {instance.cards}",
+                hint="leave cards_per_node out",
+            )
+
+
+def _precision(spec: SizingSpec, cat: Catalog) -> Iterator[Problem]:
+    machine = _machine(spec, cat)
+    if machine is None:
+        return
+    card = machine.card
+    if spec.training.precision == "fp8" and card.fp8_tflops is None:
+        able = [other.name for other in machines.CARDS.values() if other.fp8_tflops]
+        yield Problem(
+            id="precision-missing",
+            path="training.precision",
+            said=f"fp8 is asked for, but {machine.name}'s cards have no 8-bit arithmetic",
+            hint=f"use bf16, or cards that have it: {listed(able[:6], 'or')}",
+        )
+    if spec.training.precision == "bf16" and not card.bf16:
+        yield Problem(
+            id="precision-missing",
+            path="training.precision",
+            said=f"bf16 is asked for, but {machine.name}'s cards multiply only in fp16",
+            hint="use precision: fp16",
+        )
+
+
+def _split(spec: SizingSpec, cat: Catalog) -> Iterator[Problem]:
+    model, split = spec.model, spec.parallelism
+    if split.tensor and model.heads % split.tensor:
+        yield Problem(
+            id="heads-tensor",
+            path="parallelism.tensor",
+            said=f"{model.heads} heads do not divide by tensor {split.tensor}",
+            hint=f"use one of: {_divisors(model.heads, 16)}",
+        )
+    kv_heads = model.kv_heads or model.heads
+    if split.tensor and not model.heads % split.tensor and kv_heads % split.tensor and split.tensor % kv_heads:
+        yield Problem(
+            id="kv-heads-tensor",
+            path="parallelism.tensor",
+            said=f"{kv_heads} key-value heads and tensor {split.tensor} do not divide one another",
+            hint=f"use one of: {_divisors(kv_heads, 16)}",
+        )
+    if split.pipeline and stage_layers(model.layers, split.pipeline) is None:
+        choices = [p for p in range(1, min(model.layers, 64) + 1) if stage_layers(model.layers, p)]
+        yield Problem(
+            id="layers-pipeline",
+            path="parallelism.pipeline",
+            said=f"{model.layers} layers do not divide by pipeline {split.pipeline}",
+            hint=f"use one of: {', '.join(map(str, choices))}",
+        )
+    if split.virtual_stages and split.virtual_stages > 1 and split.pipeline and (dealt := stage_layers(model.layers, split.pipeline)):
+        most = max(dealt)
+        if split.pipeline == 1 or most % split.virtual_stages:
+            choices = _divisors(most) if split.pipeline > 1 else "1"
+            yield Problem(
+                id="layers-virtual",
+                path="parallelism.virtual_stages",
+                said=f"{most} layers of a stage do not divide by virtual_stages {split.virtual_stages}"
+                if split.pipeline > 1
+                else "virtual stages need a pipeline of more than one stage",
+                hint=f"use one of: {choices}",
+            )
+    if split.context and model.sequence % split.context:
+        yield Problem(
+            id="sequence-context",
+            path="parallelism.context",
+            said=f"a sequence of {model.sequence} does not divide by context {split.context}",
+            hint="use a power of two",
+        )
+    if split.expert and split.expert > 1 and model.experts is None:
+        yield Problem(
+            id="expert-without-experts",
+            path="parallelism.expert",
+            said=f"expert {split.expert} is asked for, but the model has no experts",
+            hint="describe them in model.experts, or leave expert out",
+        )
+    if split.expert and model.experts and model.experts.count % split.expert:
+        yield Problem(
+            id="experts-expert",
+            path="parallelism.expert",
+            said=f"{model.experts.count} experts do not divide by expert {split.expert}",
+            hint=f"use one of: {_divisors(model.experts.count)}",
+        )
+    machine = _machine(spec, cat)
+    if machine is None:
+        return
+    if split.tensor and split.tensor > machine.domain:
+        yield Problem(
+            id="tensor-domain",
+            path="parallelism.tensor",
+            said=f"tensor {split.tensor} is wider than the {machine.domain} cards that fast links join on {machine.name}",
+            hint=f"at most {machine.domain} are fast; split further by pipeline",
+            severity="warning",
+        )
+    nodes, batch = spec.hardware.nodes, spec.training.global_batch
+    if nodes is None:
+        return
+    cards = nodes * machine.cards
+    inner = (split.tensor or 1) * (split.pipeline or 1) * (split.context or 1)
+    if inner > cards:
+        yield Problem(
+            id="split-cards",
+            path="parallelism",
+            said=f"tensor x pipeline x context is {inner}, more than the {cards} cards of {nodes} nodes",
+            hint=f"use at least {-(-inner // machine.cards)} nodes or a smaller split",
+        )
+    elif split.tensor and split.pipeline and cards % inner:
+        fewer = cards // inner * inner
+        yield Problem(
+            id="split-cards",
+            path="parallelism",
+            said=f"{cards} cards do not divide by tensor x pipeline x context {inner}: {cards - fewer} stay idle",
+            hint=f"use {-(-fewer // machine.cards)} nodes, or another split",
+            severity="warning",
+        )
+    elif split.tensor and split.pipeline and batch:
+        data = cards // inner
+        step = data * (split.micro_batch or 1)
+        if batch % step:
+            near = max(1, round(batch / step)) * step
+            yield Problem(
+                id="batch-data",
+                path="training.global_batch",
+                said=f"{batch} sequences do not divide by data {data} x micro_batch {split.micro_batch or 1}: "
+                "some ranks wait in the last round",
+                hint=f"use {near}",
+                severity="warning",
+            )
+
+
+def _divisors(number: int, most: int = 1024) -> str:
+    return ", ".join(str(d) for d in range(1, min(number, most) + 1) if number % d == 0)

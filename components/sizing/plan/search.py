@@ -1,0 +1,233 @@
+"""The splits that are possible on a number of cards, and the best of them.
+
+Hides the order of the search: tensor inside the fast domain, context for long sequences, pipeline across nodes, data outermost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from components.sizing.layout.layout import Job, Layout, fused_by_default, stage_layers
+from components.sizing.machine.profiles import NodeProfile
+from components.sizing.memory import memory
+from components.sizing.memory.memory import Memory
+from components.sizing.model.shape import Shape
+from components.sizing.step.step import Clock, StepTime
+from components.sizing.tuning.constants import DEFAULT, Tuning
+from components.spec.sizing import ParallelismSpec, Recompute, Sharding, TrainingSpec
+
+_MICRO_BATCHES = (1, 2, 4, 8, 16, 32)
+_LONG_SEQUENCE = 16384  # beyond it one card's activations of a single sequence call for a context group
+_TENSOR_LIMIT = 16
+_VIRTUAL_LIMIT = 12
+_BATCH_TOKENS, _LARGE_BATCH_TOKENS = 4_194_304, 16_777_216  # LLaMA, BLOOM: 4 M; Llama 3 405B: 16 M
+_LARGE_MODEL = 100e9  # parameters
+_BATCH_SLACK = (0.75, 2.0)  # how far a batch that the task leaves open may be from those
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One split with its time and memory."""
+
+    layout: Layout
+    job: Job
+    step: StepTime
+    memory: Memory
+
+    @property
+    def tokens_per_second(self) -> float:
+        return self.job.tokens_per_step / self.step.total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """All splits of a search, best first: those that fit, and the nearest to fitting when none does."""
+
+    fitting: tuple[Candidate, ...]
+    tightest: Candidate | None
+    tried: int
+
+
+def powers(limit: int) -> list[int]:
+    return [1 << i for i in range(limit.bit_length()) if 1 << i <= limit]
+
+
+def divisors(number: int) -> list[int]:
+    small = [d for d in range(1, int(number**0.5) + 1) if number % d == 0]
+    return sorted({*small, *(number // d for d in small)})
+
+
+def tensor_choices(shape: Shape, machine: NodeProfile) -> list[int]:
+    choices = powers(min(machine.domain, _TENSOR_LIMIT))
+    return [t for t in choices if shape.heads % t == 0 and (shape.kv_heads % t == 0 or t % shape.kv_heads == 0)]
+
+
+def pipeline_choices(shape: Shape, machine: NodeProfile) -> list[int]:
+    if machine.card.generation == "tpu":
+        return [1]  # a torus is wide enough for tensor and data groups; published TPU runs use no pipeline
+    return [p for p in range(1, min(shape.layers, 128) + 1) if stage_layers(shape.layers, p)]
+
+
+def context_choices(shape: Shape) -> list[int]:
+    if shape.sequence < _LONG_SEQUENCE:
+        return [1]
+    return [c for c in powers(32) if shape.sequence // c >= 4096]
+
+
+def expert_choices(shape: Shape) -> list[int]:
+    if not shape.experts:
+        return [1]
+    return [e for e in divisors(shape.experts.count) if e <= 64]
+
+
+def virtual_choices(layers: int, pipeline: int, micro: int) -> list[int]:
+    """Chunks of a stage; interleaving wants the micro-batches to come in rounds of one for each stage."""
+    dealt = stage_layers(layers, pipeline)
+    if pipeline == 1 or dealt is None or micro % pipeline:
+        return [1]
+    return [v for v in divisors(max(dealt)) if v <= _VIRTUAL_LIMIT]
+
+
+def _data_choices(cards: int, inner: int, batch: int | None, most: int, *, pinned: bool) -> list[int]:
+    """Data ranks: all there is room for, or the most that a batch deals out over; the others stay idle."""
+    room = min(cards // inner, most)
+    if room < 1:
+        return []
+    if batch is None or pinned:
+        return [room]  # whoever fixes the split means these ranks, even where the batch leaves some waiting
+    fitting = [d for d in divisors(batch) if d <= room]
+    return fitting[-1:]
+
+
+def _batches(batch: int | None, wanted: int, step: int, pipeline: int, most: int, *, ragged: bool) -> list[int]:
+    """Batches that deal out over `step` sequences a round: as asked, or near the usual one, in whole pipeline rounds too."""
+    if batch is not None:
+        return [batch] if ragged or batch % step == 0 else []
+    near = {max(1, round(wanted / unit)) * unit for unit in (step, step * pipeline)}
+    return sorted(total for total in near if wanted * _BATCH_SLACK[0] <= total <= most)
+
+
+def usual_batch(shape: Shape) -> int:
+    """Sequences of a step where the task file leaves it open."""
+    tokens = _LARGE_BATCH_TOKENS if shape.total >= _LARGE_MODEL else _BATCH_TOKENS
+    return max(1, round(tokens / shape.sequence))
+
+
+def layouts(shape: Shape, machine: NodeProfile, cards: int, training: TrainingSpec, asked: ParallelismSpec) -> Iterator[tuple[Layout, int]]:
+    """Every split with its global batch, before recomputation and sharding are chosen."""
+    batch = training.global_batch
+    wanted = batch or usual_batch(shape)
+    pinned = asked.tensor is not None and asked.pipeline is not None
+    most = batch or max(1, int(wanted * _BATCH_SLACK[1]))
+    for tensor in [asked.tensor] if asked.tensor else tensor_choices(shape, machine):
+        for context in [asked.context] if asked.context else context_choices(shape):
+            for pipeline in [asked.pipeline] if asked.pipeline else pipeline_choices(shape, machine):
+                for data in _data_choices(cards, tensor * context * pipeline, batch, most, pinned=pinned):
+                    for micro_batch in [asked.micro_batch] if asked.micro_batch else _MICRO_BATCHES:
+                        outer = Layout(tensor=tensor, pipeline=pipeline, context=context, data=data, micro_batch=micro_batch)
+                        ragged = pinned and (micro_batch == 1 or asked.micro_batch is not None)
+                        for total in _batches(batch, wanted, data * micro_batch, pipeline, most, ragged=ragged):
+                            for expert, virtual in _inner(shape, outer, total, asked):
+                                yield replace(outer, expert=expert, virtual=virtual), total
+
+
+def _inner(shape: Shape, outer: Layout, batch: int, asked: ParallelismSpec) -> Iterator[tuple[int, int]]:
+    """Expert groups and chunks of a stage for a split that is otherwise chosen."""
+    micro = outer.micro_batches(batch)
+    for expert in [asked.expert] if asked.expert else expert_choices(shape):
+        if (outer.data * outer.context) % expert == 0:
+            for virtual in [asked.virtual_stages] if asked.virtual_stages else virtual_choices(shape.layers, outer.pipeline, micro):
+                yield expert, virtual
+
+
+def keepings(layout: Layout, training: TrainingSpec) -> Iterator[tuple[Sharding, Recompute]]:
+    """Sharding and recomputation in the order of their cost in time."""
+    shardings: list[Sharding]
+    if training.sharding:
+        shardings = [training.sharding]
+    elif layout.pipeline == 1:
+        shardings = ["zero1", "zero3"]
+    else:
+        shardings = ["zero1"]
+    recomputes: list[Recompute] = [training.recompute] if training.recompute else ["none", "selective", "full"]
+    for recompute in recomputes:
+        for sharding in shardings:
+            yield sharding, recompute
+
+
+def search(
+    shape: Shape,
+    machine: NodeProfile,
+    cards: int,
+    training: TrainingSpec,
+    asked: ParallelismSpec,
+    tuning: Tuning = DEFAULT,
+    *,
+    ignore_memory: bool = False,
+) -> Found:
+    """All splits of `cards` cards that keep to what the task file asks, best first by tokens a second."""
+    clocks: dict[int, Clock] = {}
+    fitting: list[Candidate] = []
+    tightest: tuple[float, Layout, Job, Memory] | None = None
+    tried = 0
+    for layout, batch in layouts(shape, machine, cards, training, asked):
+        if batch not in clocks:
+            job = Job(
+                shape=shape,
+                machine=machine,
+                precision=training.precision,
+                global_batch=batch,
+                optimizer=training.optimizer,
+                lora_rank=training.rank if training.method == "lora" else 0,
+            )
+            clocks[batch] = Clock(job, tuning)
+        clock = clocks[batch]
+        best: Candidate | None = None
+        for sharding, recompute in keepings(layout, training):
+            tried += 1
+            full = complete(layout, training, asked, machine, sharding, recompute)
+            held = memory.of(clock.job, full)
+            if tightest is None or held.total < tightest[0]:
+                tightest = (held.total, full, clock.job, held)
+            if not held.fits and not ignore_memory:
+                continue
+            candidate = Candidate(layout=full, job=clock.job, step=clock.step(full), memory=held)
+            if best is None or candidate.step.total < best.step.total:
+                best = candidate
+            if recompute != "none" and not ignore_memory:
+                break  # what costs more time and less memory can't be better than what fits already
+        if best:
+            fitting.append(best)
+    fitting.sort(key=lambda c: (-c.tokens_per_second, c.layout.tensor, c.layout.pipeline, c.layout.virtual, c.layout.micro_batch))
+    last = None
+    if tightest:
+        last = Candidate(layout=tightest[1], job=tightest[2], step=Clock(tightest[2], tuning).step(tightest[1]), memory=tightest[3])
+    return Found(fitting=tuple(fitting), tightest=last, tried=tried)
+
+
+def complete(
+    layout: Layout, training: TrainingSpec, asked: ParallelismSpec, machine: NodeProfile, sharding: Sharding, recompute: Recompute
+) -> Layout:
+    """The layout with what follows from precision, recomputation and the machine's age."""
+    if training.attention == "auto":
+        fused = fused_by_default(training.precision, recompute if training.recompute else None, machine.card.generation)
+    else:
+        fused = training.attention == "fused"
+    sequence = asked.sequence_parallel
+    if sequence is None:
+        # Sequence parallelism came with selective recomputation; fp16 runs without it predate both.
+        sequence = not (training.precision == "fp16" and recompute != "selective")
+    return Layout(
+        tensor=layout.tensor,
+        pipeline=layout.pipeline,
+        context=layout.context,
+        expert=layout.expert,
+        data=layout.data,
+        virtual=layout.virtual,
+        micro_batch=layout.micro_batch,
+        sequence_parallel=sequence,
+        recompute=recompute,
+        sharding=sharding,
+        fused_attention=fused,
+    )
