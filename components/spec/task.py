@@ -32,7 +32,7 @@ from components.spec.base import (
 from components.spec.document import Document
 from components.spec.paths import parsed
 from components.spec.shape import Shaped, validate
-from components.spec.sizing import GoalSpec, HardwareSpec, ModelSpec, ParallelismSpec, TrainingSpec
+from components.spec.sizing import GoalSpec, HardwareSpec, ModelSpec, ParallelismSpec, PhaseSpec, TrainingSpec
 
 EnvironmentName = Annotated[
     StrictText,
@@ -167,6 +167,7 @@ class TaskSpec(Spec):
     training: TrainingSpec | None = None
     hardware: HardwareSpec | None = None
     goal: GoalSpec | None = None
+    phases: tuple[PhaseSpec, ...] = ()
 
     @property
     def reference(self) -> ImageReference:

@@ -44,14 +44,14 @@ TOKENS = "training: {tokens: 1T}\n"
             "task.yaml:4:23 parallelism.tensor: 32 heads do not divide by tensor 3; use one of: 1, 2, 4, 8, 16",
         ),
         (
-            LLAMA_3_70B + TOKENS + "hardware: {nodes: 16}\nparallelism: {pipeline: 7}\n",
-            "task.yaml:4:25 parallelism.pipeline: 80 layers do not divide by pipeline 7; use one of: 1, 2, 4, 5, 8, 10, 16, 20, 40",
+            LLAMA_3_70B + TOKENS + "hardware: {nodes: 16}\nparallelism: {pipeline: 83}\n",
+            "task.yaml:4:25 parallelism.pipeline: 83 stages are more than 80 layers, embedding and output layer; at most 82",
         ),
         (
-            LLAMA_3_70B + TOKENS + "hardware: {nodes: 16}\nparallelism: {tensor: 8, pipeline: 4, virtual_stages: 3}\n",
+            LLAMA_3_70B + TOKENS + "hardware: {nodes: 16}\nparallelism: {tensor: 8, pipeline: 4, virtual_stages: 30}\n",
             (
-                "task.yaml:4:55 parallelism.virtual_stages: 20 layers of a stage do not divide by virtual_stages 3; "
-                "use one of: 1, 2, 4, 5, 10, 20"
+                "task.yaml:4:55 parallelism.virtual_stages: 4 stages of 30 chunks are more than 80 layers, "
+                "embedding and output layer; at most 20"
             ),
         ),
         (
@@ -108,7 +108,7 @@ TOKENS = "training: {tokens: 1T}\n"
         ),
         (
             LLAMA_3_8B + "training: {tokens: 1T, precision: fp9}\n",
-            'task.yaml:2:35 training.precision: "fp9" is not one of bf16, fp16 or fp8; did you mean "fp8"?',
+            'task.yaml:2:35 training.precision: "fp9" is not one of bf16, fp16, fp8, fp8-block, fp8-mx or nvfp4; did you mean "fp8"?',
         ),
         (
             "model: {layers: 32, hidden: 4096, heads: 32, kv_heads: 7, vocab: 32000, sequence: 4096}\n" + TOKENS,
@@ -138,8 +138,8 @@ TOKENS = "training: {tokens: 1T}\n"
             LLAMA_3_405B + TOKENS + "hardware: {accelerator: a100-40, nodes: 2}\n",
             (
                 "task.yaml:3:41 hardware.nodes: the model does not fit 16 cards of a100-40 under any split: "
-                "the tightest split needs 456.1 GiB a card of 39.4 usable; "
-                "the nearest that fits is 32 nodes: tensor 8, pipeline 32, recompute full, zero1, 38.7 GiB a card"
+                "the tightest split needs 455.1 GiB a card of 39.4 usable; "
+                "the nearest that fits is 16 nodes: tensor 4, pipeline 32, recompute full, zero1, 38.1 GiB a card"
             ),
         ),
     ],

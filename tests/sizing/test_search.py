@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from components.sizing.layout.layout import stage_layers
+from components.sizing.layout.stages import tidy
 from components.sizing.plan.search import search, usual_batch
 from components.spec.sizing import ParallelismSpec, TrainingSpec
 from tests.sizing.asked import LLAMA_3_8B, gpt, job, planned
@@ -15,7 +15,7 @@ LLAMA_405B = "model: {layers: 126, hidden: 16384, heads: 128, kv_heads: 8, ffn: 
 def test_the_split_of_llama_3_405b_is_found_on_8192_cards() -> None:
     made = planned(LLAMA_405B + "training: {tokens: 15.6T, global_batch: 2048}\nhardware: {accelerator: h100, nodes: 1024}\n")
     layout = made.best.layout
-    assert (layout.tensor, layout.pipeline, layout.context, layout.data) == (8, 16, 1, 64)
+    assert (layout.tensor, layout.context) == (8, 1) and layout.pipeline in (8, 16) and layout.virtual > 1
     assert made.memory.fits and made.idle_cards == 0
 
 
@@ -25,7 +25,7 @@ def test_every_split_divides_heads_layers_batch_and_cards_and_fits(nodes: int) -
     result = search(found, job(found).machine, nodes * 8, TrainingSpec(tokens=1e12, global_batch=1536, precision="fp16"), ParallelismSpec())
     for candidate in result.fitting:
         layout = candidate.layout
-        assert 96 % layout.tensor == 0 and stage_layers(96, layout.pipeline) is not None
+        assert 96 % layout.tensor == 0 and tidy(96, layout.pipeline)
         assert 1536 % (layout.data * layout.micro_batch) == 0
         assert layout.cards <= nodes * 8 and layout.tensor <= 8
         assert candidate.memory.fits
@@ -62,7 +62,7 @@ def test_a_batch_left_open_stays_near_the_usual_one() -> None:
 
 
 def test_a_batch_that_leaves_cards_idle_says_how_many() -> None:
-    made = planned(LLAMA_3_8B + "training: {tokens: 1T, global_batch: 512}\nhardware: {nodes: 7}\nparallelism: {tensor: 1}\n")
+    made = planned(LLAMA_3_8B + "training: {tokens: 1T, global_batch: 512}\nhardware: {nodes: 7}\nparallelism: {pipeline: 1}\n")
     assert (made.cards, made.nodes, made.idle_cards) == (32, 4, 24)
     assert made.problems[0].said == "24 of 56 cards stay idle: a batch of 512 sequences deals out over 32 of them"
 

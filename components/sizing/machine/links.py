@@ -12,7 +12,7 @@ from components.sizing.tuning.constants import Tuning
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class RingPath:
     """What one rank of a group sees: bytes a second one way, seconds a ring step, and ranks of the group in one domain."""
 
     bytes_per_s: float
@@ -32,12 +32,12 @@ class Path:
         return 2 * self.gather(total_bytes)
 
 
-def path(machine: NodeProfile, tuning: Tuning, stride: int, size: int) -> Path:
+def path(machine: NodeProfile, tuning: Tuning, stride: int, size: int) -> RingPath:
     """The path of a group of `size` ranks, `stride` cards apart."""
     link = machine.card.link_gb_per_s * 1e9 * tuning.link_efficiency
     together = max(1, min(size, machine.domain // stride if stride <= machine.domain else 1))
     if together >= size:
-        return Path(link, tuning.link_latency, size - 1, size, size)
+        return RingPath(link, tuning.link_latency, size - 1, size, size)
     network = machine.network_bytes_per_card * tuning.network_efficiency
     groups = -(-size // together)
-    return Path(min(link, network * together), tuning.network_latency, groups - 1, together, size)
+    return RingPath(min(link, network * together), tuning.network_latency, groups - 1, together, size)

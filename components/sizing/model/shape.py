@@ -1,6 +1,6 @@
 """A model's shape as numbers that every formula uses, with its exact parameter count and its FLOPs a token.
 
-Hides the conventions: biases come with a plain (not gated) block, padding is already in `vocab`, attention counts the full square.
+Conventions: biases come with a plain (not gated) block, padding is already in `vocab`, attention counts the full square.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ class Experts:
     shared: int
     ffn: int
     dense_layers: int
+    every: int = 1
+    most_nodes: int | None = None
+    imbalance: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,10 +50,23 @@ class Shape:
     tied: bool
     experts: Experts | None
     latent: Latent | None
+    window: int = 0
+    window_full_every: int = 0
+    predictions: int = 0
 
     @property
     def sparse_layers(self) -> int:
-        return max(0, self.layers - self.experts.dense_layers) if self.experts else 0
+        return max(0, self.layers - self.experts.dense_layers) // self.experts.every if self.experts else 0
+
+    @property
+    def attended(self) -> float:
+        """Share of the full square that attention covers, over all layers; a window looks back on one side of the diagonal."""
+        if not self.window or self.window >= self.sequence:
+            return 1.0
+        # Half of the square is masked anyway; a window of w leaves w s of the s^2 / 2 that count.
+        narrow = min(1.0, (2 * self.window - self.window**2 / self.sequence) / self.sequence)
+        full = 1 / self.window_full_every if self.window_full_every else 0.0
+        return full + (1 - full) * narrow
 
     @property
     def matrices(self) -> int:
@@ -132,7 +148,8 @@ class Shape:
     @property
     def attention_flops(self) -> int:
         """Forward and backward, a token, all layers: the PaLM convention, which counts the full square though attention is causal."""
-        return 6 * self.layers * self.heads * (self.key_dim + self.value_dim) * self.sequence
+        square = 6 * self.layers * self.heads * (self.key_dim + self.value_dim) * self.sequence
+        return square if self.attended == 1.0 else round(square * self.attended)
 
     @property
     def flops_per_token(self) -> int:
@@ -159,11 +176,21 @@ def of(model: ModelSpec) -> Shape:
         gated=model.gated_mlp,
         tied=model.tied_embeddings,
         experts=Experts(
-            count=experts.count, active=experts.active, shared=experts.shared, ffn=experts.ffn or ffn, dense_layers=experts.dense_layers
+            count=experts.count,
+            active=experts.active,
+            shared=experts.shared,
+            ffn=experts.ffn or ffn,
+            dense_layers=experts.dense_layers,
+            every=experts.every,
+            most_nodes=experts.most_nodes,
+            imbalance=experts.imbalance,
         )
         if experts
         else None,
         latent=Latent(kv_rank=latent.kv_rank, q_rank=latent.q_rank or 0, rope=latent.rope_dim) if latent else None,
+        window=model.sliding_window.tokens if model.sliding_window else 0,
+        window_full_every=model.sliding_window.full_every if model.sliding_window else 0,
+        predictions=model.prediction_modules,
     )
 
 

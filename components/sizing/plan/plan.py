@@ -22,7 +22,7 @@ from components.sizing.run.money import Amount, Money, region_for
 from components.sizing.run.store import Store, store
 from components.sizing.step import band as uncertainty
 from components.sizing.step.band import Band
-from components.sizing.step.step import lora_total
+from components.sizing.step.counts import lora_total
 
 _DAY = 86400.0
 _FIRST_GUESS = 0.4  # share of the peak that the seed estimate takes for granted

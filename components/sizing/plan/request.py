@@ -1,6 +1,6 @@
 """What the planner is asked: the sections of a task file with their gaps filled, and every reason to refuse them.
 
-Hides the defaults (a p5.48xlarge, thirty days) and the order of the checks: all that is wrong is told at once.
+Left out, the machine is a p5.48xlarge and the goal thirty days. All that is wrong is told at once.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from components.catalog import Catalog, UnknownInstanceType
 from components.naming import listed
 from components.problems import Problem, errors
-from components.sizing.layout.layout import stage_layers
+from components.sizing.layout import pipeline_text
 from components.sizing.machine import profiles as machines
 from components.sizing.machine.profiles import NodeProfile
 from components.sizing.model import shape
@@ -161,13 +161,22 @@ def _precision(spec: SizingSpec, cat: Catalog) -> Iterator[Problem]:
     if machine is None:
         return
     card = machine.card
-    if spec.training.precision == "fp8" and card.fp8_tflops is None:
+    asked = spec.training.precision
+    if asked.startswith("fp8") and card.fp8_tflops is None:
         able = [other.name for other in machines.CARDS.values() if other.fp8_tflops]
         yield Problem(
             id="precision-missing",
             path="training.precision",
-            said=f"fp8 is asked for, but {machine.name}'s cards have no 8-bit arithmetic",
+            said=f"{asked} is asked for, but {machine.name}'s cards have no 8-bit arithmetic",
             hint=f"use bf16, or cards that have it: {listed(able[:6], 'or')}",
+        )
+    if (asked == "nvfp4" and card.fp4_tflops is None) or (asked == "fp8-mx" and card.fp8_tflops and card.generation != "blackwell"):
+        able = [other.name for other in machines.CARDS.values() if other.fp4_tflops]
+        yield Problem(
+            id="precision-missing",
+            path="training.precision",
+            said=f"{asked} is asked for, but {machine.name}'s cards don't scale small blocks",
+            hint=f"use {'fp8' if card.fp8_tflops else 'bf16'}, or cards that do: {listed(able, 'or')}",
         )
     if spec.training.precision == "bf16" and not card.bf16:
         yield Problem(
@@ -195,26 +204,7 @@ def _split(spec: SizingSpec, cat: Catalog) -> Iterator[Problem]:
             said=f"{kv_heads} key-value heads and tensor {split.tensor} do not divide one another",
             hint=f"use one of: {_divisors(kv_heads, 16)}",
         )
-    if split.pipeline and stage_layers(model.layers, split.pipeline) is None:
-        choices = [p for p in range(1, min(model.layers, 64) + 1) if stage_layers(model.layers, p)]
-        yield Problem(
-            id="layers-pipeline",
-            path="parallelism.pipeline",
-            said=f"{model.layers} layers do not divide by pipeline {split.pipeline}",
-            hint=f"use one of: {', '.join(map(str, choices))}",
-        )
-    if split.virtual_stages and split.virtual_stages > 1 and split.pipeline and (dealt := stage_layers(model.layers, split.pipeline)):
-        most = max(dealt)
-        if split.pipeline == 1 or most % split.virtual_stages:
-            choices = _divisors(most) if split.pipeline > 1 else "1"
-            yield Problem(
-                id="layers-virtual",
-                path="parallelism.virtual_stages",
-                said=f"{most} layers of a stage do not divide by virtual_stages {split.virtual_stages}"
-                if split.pipeline > 1
-                else "virtual stages need a pipeline of more than one stage",
-                hint=f"use one of: {choices}",
-            )
+    yield from _stages(spec)
     if split.context and model.sequence % split.context:
         yield Problem(
             id="sequence-context",
@@ -235,6 +225,20 @@ def _split(spec: SizingSpec, cat: Catalog) -> Iterator[Problem]:
             path="parallelism.expert",
             said=f"{model.experts.count} experts do not divide by expert {split.expert}",
             hint=f"use one of: {_divisors(model.experts.count)}",
+        )
+    if spec.training.recompute_modules and spec.training.recompute not in (None, "selective"):
+        yield Problem(
+            id="recompute-modules",
+            path="training.recompute_modules",
+            said=f"modules are named, but recompute is {spec.training.recompute}",
+            hint="use recompute: selective, or leave the modules out",
+        )
+    if spec.training.recompute_layers and spec.training.recompute not in (None, "full"):
+        yield Problem(
+            id="recompute-layers",
+            path="training.recompute_layers",
+            said=f"a number of layers is given, but recompute is {spec.training.recompute}",
+            hint="use recompute: full, or leave the number out",
         )
     machine = _machine(spec, cat)
     if machine is None:
@@ -281,6 +285,80 @@ def _split(spec: SizingSpec, cat: Catalog) -> Iterator[Problem]:
                 hint=f"use {near}",
                 severity="warning",
             )
+
+
+def _stages(spec: SizingSpec) -> Iterator[Problem]:
+    """Stages that layers can't be dealt to; uneven ones are nobody's mistake."""
+    model, split = spec.model, spec.parallelism
+    pipeline, virtual = split.pipeline, split.virtual_stages or 1
+    if split.pipeline_layout is not None:
+        yield from _written_layout(spec, split.pipeline_layout)
+        return
+    if split.stages is not None and (problem := _written_stages(model.layers, pipeline, virtual, split.stages)):
+        yield problem
+        return
+    if pipeline and pipeline > model.layers + 2:
+        yield Problem(
+            id="layers-pipeline",
+            path="parallelism.pipeline",
+            said=f"{pipeline} stages are more than {model.layers} layers, embedding and output layer",
+            hint=f"at most {model.layers + 2}",
+        )
+    elif virtual > 1 and pipeline == 1:
+        yield Problem(
+            id="layers-virtual",
+            path="parallelism.virtual_stages",
+            said="virtual stages need a pipeline of more than one stage",
+            hint="leave virtual_stages out",
+        )
+    elif pipeline and virtual > 1 and pipeline * virtual > model.layers + 2:
+        yield Problem(
+            id="layers-virtual",
+            path="parallelism.virtual_stages",
+            said=f"{pipeline} stages of {virtual} chunks are more than {model.layers} layers, embedding and output layer",
+            hint=f"at most {max(1, (model.layers + 2) // pipeline)}",
+        )
+    chunks = {"gpipe": 1, "1f1b": 1, "zero-bubble": 1, "dualpipe": 1, "zbv": 2}.get(split.schedule or "")
+    if chunks and split.virtual_stages and virtual != chunks:
+        yield Problem(
+            id="schedule-virtual",
+            path="parallelism.virtual_stages",
+            said=f"schedule {split.schedule} has {chunks} chunk{'s' if chunks > 1 else ''} a stage, not {virtual}",
+            hint="use schedule: interleaved, or leave virtual_stages out",
+        )
+
+
+def _written_stages(layers: int, pipeline: int | None, virtual: int, stages: tuple[int, ...]) -> Problem | None:
+    said = hint = ""
+    if pipeline is None:
+        said, hint = "stages are given without a pipeline", f"set parallelism.pipeline: {len(stages)}"
+    elif len(stages) not in (pipeline, pipeline * virtual):
+        either = f"{pipeline}" if virtual == 1 else f"{pipeline} or {pipeline * virtual}"
+        said, hint = f"{len(stages)} numbers are given for {either} stages", "give one for each stage"
+    elif sum(stages) != layers:
+        said, hint = f"the stages hold {sum(stages)} layers, the model has {layers}", "let them add up"
+    return Problem(id="stages", path="parallelism.stages", said=said, hint=hint) if said else None
+
+
+def _written_layout(spec: SizingSpec, text: str) -> Iterator[Problem]:
+    path, split = "parallelism.pipeline_layout", spec.parallelism
+    try:
+        counts = pipeline_text.layers(text)
+    except ValueError as error:
+        hint = "E, t, m and L are embedding, layer, prediction module and loss; | ends a stage; (t|)*4 repeats"
+        yield Problem(id="pipeline-layout", path=path, said=f"is no layout: {error}", hint=hint)
+        return
+    if split.stages is not None:
+        yield Problem(id="pipeline-layout", path=path, said="stages are given twice", hint="keep pipeline_layout or stages")
+    if split.pipeline is None or len(counts) % split.pipeline:
+        said = f"{len(counts)} stages don't divide by pipeline {split.pipeline or 1}"
+        yield Problem(id="pipeline-layout", path=path, said=said, hint="set parallelism.pipeline to a divisor of them")
+    elif split.virtual_stages and len(counts) != split.pipeline * split.virtual_stages:
+        said = f"{len(counts)} stages are not pipeline {split.pipeline} x virtual_stages {split.virtual_stages}"
+        yield Problem(id="pipeline-layout", path=path, said=said, hint="leave virtual_stages out: it follows from the layout")
+    if sum(counts) != spec.model.layers:
+        said = f"it places {sum(counts)} layers, the model has {spec.model.layers}"
+        yield Problem(id="pipeline-layout", path=path, said=said, hint="write one t for each layer")
 
 
 def _divisors(number: int, most: int = 1024) -> str:

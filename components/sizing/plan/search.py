@@ -1,6 +1,6 @@
 """The splits that are possible on a number of cards, and the best of them.
 
-Hides the order of the search: tensor inside the fast domain, context for long sequences, pipeline across nodes, data outermost.
+Tensor groups stay inside the fast domain, context groups serve long sequences, pipelines reach across nodes, data ranks lie outermost.
 """
 
 from __future__ import annotations
@@ -8,18 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from components.sizing.layout.layout import Job, Layout, fused_by_default, stage_layers
+from components.sizing.layout import frameworks, pipeline_text
+from components.sizing.layout.layout import Job, Layout, fused_by_default
+from components.sizing.layout.stages import even_chunks, tidy
 from components.sizing.machine.profiles import NodeProfile
 from components.sizing.memory import memory
+from components.sizing.memory.activations import micro_batch_bytes
 from components.sizing.memory.memory import Memory
 from components.sizing.model.shape import Shape
 from components.sizing.step.step import Clock, StepTime
 from components.sizing.tuning.constants import DEFAULT, Tuning
-from components.spec.sizing import ParallelismSpec, Recompute, Sharding, TrainingSpec
+from components.spec.sizing import ParallelismSpec, Recompute, Sharding, StatePrecision, TrainingSpec
 
 _MICRO_BATCHES = (1, 2, 4, 8, 16, 32)
 _LONG_SEQUENCE = 16384  # beyond it one card's activations of a single sequence call for a context group
 _TENSOR_LIMIT = 16
+_SHARD_LIMIT = 512  # data ranks that published runs without a pipeline share their weights over
 _VIRTUAL_LIMIT = 12
 _BATCH_TOKENS, _LARGE_BATCH_TOKENS = 4_194_304, 16_777_216  # LLaMA, BLOOM: 4 M; Llama 3 405B: 16 M
 _LARGE_MODEL = 100e9  # parameters
@@ -66,7 +70,7 @@ def tensor_choices(shape: Shape, machine: NodeProfile) -> list[int]:
 def pipeline_choices(shape: Shape, machine: NodeProfile) -> list[int]:
     if machine.card.generation == "tpu":
         return [1]  # a torus is wide enough for tensor and data groups; published TPU runs use no pipeline
-    return [p for p in range(1, min(shape.layers, 128) + 1) if stage_layers(shape.layers, p)]
+    return [p for p in range(1, min(shape.layers, 128) + 1) if tidy(shape.layers, p)]
 
 
 def context_choices(shape: Shape) -> list[int]:
@@ -82,11 +86,16 @@ def expert_choices(shape: Shape) -> list[int]:
 
 
 def virtual_choices(layers: int, pipeline: int, micro: int) -> list[int]:
-    """Chunks of a stage; interleaving wants the micro-batches to come in rounds of one for each stage."""
-    dealt = stage_layers(layers, pipeline)
-    if pipeline == 1 or dealt is None or micro % pipeline:
+    """Chunks of a stage that come out nearly equal; interleaving wants at least a micro-batch for each stage."""
+    if pipeline == 1 or micro < pipeline:
         return [1]
-    return [v for v in divisors(max(dealt)) if v <= _VIRTUAL_LIMIT]
+    most = min(_VIRTUAL_LIMIT, layers // pipeline)
+    return [v for v in range(1, most + 1) if v == 1 or _chunks_alike(layers, pipeline * v)]
+
+
+def _chunks_alike(layers: int, chunks: int) -> bool:
+    counts = even_chunks(layers, chunks)
+    return sum(max(counts) - count for count in counts) <= 3
 
 
 def _data_choices(cards: int, inner: int, batch: int | None, most: int, *, pinned: bool) -> list[int]:
@@ -135,10 +144,24 @@ def layouts(shape: Shape, machine: NodeProfile, cards: int, training: TrainingSp
 def _inner(shape: Shape, outer: Layout, batch: int, asked: ParallelismSpec) -> Iterator[tuple[int, int]]:
     """Expert groups and chunks of a stage for a split that is otherwise chosen."""
     micro = outer.micro_batches(batch)
+    written = asked_stages(asked)
     for expert in [asked.expert] if asked.expert else expert_choices(shape):
-        if (outer.data * outer.context) % expert == 0:
-            for virtual in [asked.virtual_stages] if asked.virtual_stages else virtual_choices(shape.layers, outer.pipeline, micro):
+        if (outer.tensor * outer.data * outer.context) % (expert * asked.expert_tensor):
+            continue
+        if asked.virtual_stages:
+            yield expert, asked.virtual_stages
+        elif written or asked.schedule in ("gpipe", "1f1b", "zero-bubble", "dualpipe"):
+            yield expert, max(1, len(written) // outer.pipeline)
+        elif asked.schedule == "zbv":
+            yield expert, 2
+        else:
+            for virtual in virtual_choices(shape.layers, outer.pipeline, micro):
                 yield expert, virtual
+
+
+def asked_stages(asked: ParallelismSpec) -> tuple[int, ...]:
+    """Layers of each chunk as the task writes them, or none."""
+    return pipeline_text.layers(asked.pipeline_layout) if asked.pipeline_layout else asked.stages or ()
 
 
 def keepings(layout: Layout, training: TrainingSpec) -> Iterator[tuple[Sharding, Recompute]]:
@@ -147,10 +170,16 @@ def keepings(layout: Layout, training: TrainingSpec) -> Iterator[tuple[Sharding,
     if training.sharding:
         shardings = [training.sharding]
     elif layout.pipeline == 1:
-        shardings = ["zero1", "zero3"]
+        shardings = ["zero1", "zero3"] if layout.ranks <= _SHARD_LIMIT else ["zero1"]
     else:
         shardings = ["zero1"]
-    recomputes: list[Recompute] = [training.recompute] if training.recompute else ["none", "selective", "full"]
+    recomputes: list[Recompute] = ["none", "selective", "full"]
+    if training.recompute:
+        recomputes = [training.recompute]
+    elif training.recompute_modules:
+        recomputes = ["selective"]
+    elif training.recompute_layers:
+        recomputes = ["full"]
     for recompute in recomputes:
         for sharding in shardings:
             yield sharding, recompute
@@ -166,27 +195,42 @@ def search(
     *,
     ignore_memory: bool = False,
 ) -> Found:
-    """All splits of `cards` cards that keep to what the task file asks, best first by tokens a second."""
+    """All splits of `cards` cards that keep to what the task file asks, best first by tokens a second.
+
+    Optimizer states in 16 bits are tried only where nothing else fits and the task leaves them open.
+    """
+    first = _search(shape, machine, cards, training, asked, tuning, states=training.optimizer_states or "fp32", ignore_memory=ignore_memory)
+    if first.fitting or training.optimizer_states or first.tightest is None or training.method == "lora":
+        return first
+    second = _search(shape, machine, cards, training, asked, tuning, states="bf16", ignore_memory=ignore_memory)
+    return second if second.fitting else first
+
+
+def _search(
+    shape: Shape,
+    machine: NodeProfile,
+    cards: int,
+    training: TrainingSpec,
+    asked: ParallelismSpec,
+    tuning: Tuning,
+    *,
+    states: StatePrecision,
+    ignore_memory: bool,
+) -> Found:
     clocks: dict[int, Clock] = {}
     fitting: list[Candidate] = []
     tightest: tuple[float, Layout, Job, Memory] | None = None
     tried = 0
     for layout, batch in layouts(shape, machine, cards, training, asked):
-        if batch not in clocks:
-            job = Job(
-                shape=shape,
-                machine=machine,
-                precision=training.precision,
-                global_batch=batch,
-                optimizer=training.optimizer,
-                lora_rank=training.rank if training.method == "lora" else 0,
-            )
-            clocks[batch] = Clock(job, tuning)
-        clock = clocks[batch]
+        clock = clocks.get(batch)
+        if clock is None:
+            clock = clocks[batch] = Clock(job_of(shape, machine, training, batch), tuning, micro_batch_bytes)
         best: Candidate | None = None
         for sharding, recompute in keepings(layout, training):
             tried += 1
-            full = complete(layout, training, asked, machine, sharding, recompute)
+            full = complete(layout, training, asked, machine, sharding, recompute, states)
+            if training.framework and asked.pipeline is None and frameworks.cannot(training.framework, clock.job, full):
+                continue
             held = memory.of(clock.job, full)
             if tightest is None or held.total < tightest[0]:
                 tightest = (held.total, full, clock.job, held)
@@ -202,12 +246,33 @@ def search(
     fitting.sort(key=lambda c: (-c.tokens_per_second, c.layout.tensor, c.layout.pipeline, c.layout.virtual, c.layout.micro_batch))
     last = None
     if tightest:
-        last = Candidate(layout=tightest[1], job=tightest[2], step=Clock(tightest[2], tuning).step(tightest[1]), memory=tightest[3])
+        step = Clock(tightest[2], tuning, micro_batch_bytes).step(tightest[1])
+        last = Candidate(layout=tightest[1], job=tightest[2], step=step, memory=tightest[3])
     return Found(fitting=tuple(fitting), tightest=last, tried=tried)
 
 
+def job_of(shape: Shape, machine: NodeProfile, training: TrainingSpec, batch: int) -> Job:
+    return Job(
+        shape=shape,
+        machine=machine,
+        precision=training.precision,
+        global_batch=batch,
+        optimizer=training.optimizer,
+        lora_rank=training.rank if training.method == "lora" else 0,
+        bf16_layers=training.bf16_layers,
+        expert_overlap=training.expert_overlap,
+        plain_kernels=training.framework in ("torchtitan", "deepspeed"),
+    )
+
+
 def complete(
-    layout: Layout, training: TrainingSpec, asked: ParallelismSpec, machine: NodeProfile, sharding: Sharding, recompute: Recompute
+    layout: Layout,
+    training: TrainingSpec,
+    asked: ParallelismSpec,
+    machine: NodeProfile,
+    sharding: Sharding,
+    recompute: Recompute,
+    states: StatePrecision = "fp32",
 ) -> Layout:
     """The layout with what follows from precision, recomputation and the machine's age."""
     if training.attention == "auto":
@@ -218,16 +283,20 @@ def complete(
     if sequence is None:
         # Sequence parallelism came with selective recomputation; fp16 runs without it predate both.
         sequence = not (training.precision == "fp16" and recompute != "selective")
-    return Layout(
-        tensor=layout.tensor,
-        pipeline=layout.pipeline,
-        context=layout.context,
-        expert=layout.expert,
-        data=layout.data,
-        virtual=layout.virtual,
-        micro_batch=layout.micro_batch,
+    return replace(
+        layout,
         sequence_parallel=sequence,
         recompute=recompute,
+        recompute_modules=training.recompute_modules if recompute == "selective" else (),
+        recompute_layers=(training.recompute_layers or 0) if recompute == "full" else 0,
         sharding=sharding,
+        shard=asked.shard or 0,
+        expert_tensor=asked.expert_tensor,
         fused_attention=fused,
+        schedule=asked.schedule or ("interleaved" if layout.virtual > 1 else "1f1b"),
+        stages=asked_stages(asked),
+        context_method=asked.context_method,
+        dispatcher=asked.dispatcher,
+        states=states,
+        offload=training.offload,
     )

@@ -138,6 +138,8 @@ def parts(step: StepTime) -> dict[str, float]:
         "context": _r(step.context),
         "optimizer": _r(step.optimizer),
         "scale": _r(step.scale),
+        "host": _r(step.host),
+        "offload": _r(step.offload),
     }
 
 
@@ -167,6 +169,8 @@ def _layout(candidate: Candidate) -> dict[str, Any]:
         "sequence_parallel": layout.sequence_parallel,
         "recompute": layout.recompute,
         "sharding": layout.sharding,
+        "schedule": layout.schedule if layout.pipeline > 1 else "none",
+        "optimizer_states": layout.states,
         "attention": "fused" if layout.fused_attention else "unfused",
     }
 
@@ -207,6 +211,8 @@ _NAMES = {
     "context": "context traffic",
     "optimizer": "optimizer",
     "scale": "stragglers",
+    "host": "waiting for launches",
+    "offload": "traffic to the host",
 }
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from components.sizing.machine import profiles as machines
+from components.sizing.machine.table import AS_OF
 from components.sizing.memory.memory import FRAGMENTATION, FRAMEWORK
 from components.sizing.plan import request
 from components.sizing.run import goodput
@@ -31,7 +31,7 @@ def assumptions() -> list[dict[str, Any]]:
     batch = "batches of about 4 million tokens, 16 million from 100 billion parameters"
     choices = {
         "defaults": (f"{request.DEFAULT_INSTANCE}, {request.DEFAULT_DAYS:g} days, {batch}", "what a task file leaves out"),
-        "cards": (machines.AS_OF, "vendors' data sheets in components/sizing/machines.py, and the catalog"),
+        "cards": (AS_OF, "vendors' data sheets in components/sizing/machines.py, and the catalog"),
     }
     for name, (value, source) in choices.items():
         listed.append({"name": name, "value": value, "low": None, "high": None, "unit": "", "source": source, "fitted": False})

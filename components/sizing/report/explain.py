@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from components.sizing.memory.memory import FRAGMENTATION, FRAMEWORK, layer_activations
+from components.sizing.memory.activations import layer_activations
+from components.sizing.memory.memory import FRAGMENTATION, FRAMEWORK
 from components.sizing.plan.plan import Plan
 from components.sizing.run import goodput as good
-from components.sizing.step.step import stage_parameters
+from components.sizing.step.counts import heaviest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +91,7 @@ def _model(plan: Plan) -> list[FormulaLine]:
 
 def _memory(plan: Plan) -> list[FormulaLine]:
     layout, job, held = plan.best.layout, plan.best.job, plan.memory
-    everywhere, routed = stage_parameters(job, layout)
+    everywhere, routed = heaviest(job, layout)
     ranks = layout.data * layout.context
     sparse = job.shape.sparse_layers > 0
     each = layer_activations(job, layout, sparse=sparse) / 1024**2
@@ -145,6 +146,8 @@ def _step(plan: Plan) -> list[FormulaLine]:
         "context": "context traffic",
         "optimizer": "optimizer",
         "scale": "stragglers",
+        "host": "waiting for launches",
+        "offload": "traffic to the host",
     }
     formulas = {
         "compute": "micro-batches x layers of a stage x (forward + backward + recomputed); "
@@ -157,6 +160,8 @@ def _step(plan: Plan) -> list[FormulaLine]:
         "context": "keys and values round the context group, the part not hidden",
         "optimizer": "34 bytes a parameter of the shard / memory bandwidth",
         "scale": "straggler constant x log2(nodes)",
+        "host": "what launching a layer's kernels takes beyond running them",
+        "offload": "activations to host memory and back, the part not hidden",
     }
     numbers = {
         "compute": f"{step.micro_batches} micro-batches of {layout.micro_batch}",
