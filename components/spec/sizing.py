@@ -115,6 +115,8 @@ class TrainingSpec(Spec):
 
     tokens: Number = Field(description="tokens of the whole run, such as 15.6e12 or 15.6T")
     global_batch: Count | None = Field(default=None, description="sequences in one optimizer step; about 4 million tokens when left out")
+    batch_from: Count | None = Field(default=None, description="sequences in the first steps, where the batch grows")
+    ramp_tokens: Number | None = Field(default=None, description="tokens over which it grows to global_batch")
     precision: Precision = Field(
         default="bf16",
         description="arithmetic of the products; fp8 scales tensors, fp8-block tiles, fp8-mx and nvfp4 small blocks (Blackwell)",
@@ -203,17 +205,15 @@ class GoalSpec(Spec):
 
 
 class PhaseSpec(Spec):
-    """A part of the campaign that differs from the main run; what is left out is as in the main run."""
+    """A part of the campaign beside the main run; what is left out is as there."""
 
     name: Text = Field(description="the phase's name")
-    kind: Literal["pretraining", "long-context", "annealing", "finetuning", "evaluation"] = Field(
-        default="pretraining", description="what the phase does; evaluation runs forward only"
+    kind: Literal["long-context", "annealing", "finetuning", "evaluation"] = Field(
+        description="what the phase does; evaluation runs forward only"
     )
     tokens: Number = Field(description="tokens of the phase")
     sequence: Count | None = Field(default=None, description="tokens in a sequence")
-    global_batch: Count | None = Field(default=None, description="sequences in one step at the phase's end")
-    batch_from: Count | None = Field(default=None, description="sequences in one step at the phase's start, where the batch grows")
-    ramp_tokens: Number | None = Field(default=None, description="tokens over which the batch grows; the whole phase when left out")
+    global_batch: Count | None = Field(default=None, description="sequences in one step")
     nodes: Count | None = Field(default=None, description="nodes of the phase")
 
 
@@ -225,4 +225,4 @@ class SizingSpec(Spec):
     hardware: HardwareSpec = Field(default_factory=HardwareSpec)
     parallelism: ParallelismSpec = Field(default_factory=ParallelismSpec)
     goal: GoalSpec = Field(default_factory=GoalSpec)
-    phases: tuple[PhaseSpec, ...] = Field(default=(), description="the campaign's phases; training's tokens alone when left out")
+    phases: tuple[PhaseSpec, ...] = Field(default=(), description="what the campaign does beside the main run")

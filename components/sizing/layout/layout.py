@@ -13,6 +13,7 @@ from components.sizing.model.shape import Shape
 from components.spec.sizing import (
     ContextMethod,
     Dispatcher,
+    Framework,
     Offloaded,
     Precision,
     Recompute,
@@ -36,11 +37,22 @@ class Job:
     bf16_layers: int = 0
     expert_overlap: bool = False
     forward_only: bool = False
-    plain_kernels: bool = False  # a framework whose norms and activations are compiled or eager, not hand-fused
+    framework: Framework | None = None
 
     @property
     def tokens_per_step(self) -> int:
         return self.global_batch * self.shape.sequence
+
+    def plain_kernels(self, layout: Layout) -> bool:
+        """Whether norms and activations run as compiled or eager kernels, not hand-fused ones.
+
+        Left open, a dense model in 16 bits with sharded weights and no pipeline is taken for plain FSDP; narrow products come with
+        fused libraries, experts with kernels of their own.
+        """
+        if self.framework is not None:
+            return self.framework in ("torchtitan", "deepspeed")
+        sharded = layout.sharding in ("zero2", "zero3") and layout.pipeline == 1
+        return sharded and not self.recipe.narrow and self.shape.experts is None
 
     @property
     def recipe(self) -> Recipe:

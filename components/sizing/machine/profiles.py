@@ -74,6 +74,8 @@ def of_instance(instance: InstanceType, network_gbps: float | None = None) -> No
     if peak is None or bandwidth is None:
         return None
     link = found.interconnect_gb_per_s / 2 if found.interconnect_gb_per_s else (base.link_gb_per_s if base else 16.0)
+    if base and base.generation == "trainium":
+        link /= 2  # a ring uses two of the four links that join a card to its neighbours in a torus
     card = CardProfile(
         name=found.model.lower(),
         generation=base.generation if base else "ada",

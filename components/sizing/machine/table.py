@@ -69,8 +69,8 @@ _ROWS: tuple[CardProfile, ...] = (
     _card("tpu-v5e", "tpu", (197, None), (16, 15.5, 819), (100, 50), (4, 256), "Google TPU v5e page; two dimensions of its torus"),
     _card("tpu-v5p", "tpu", (459, None), (95, 94.0, 2765), (400, 100), (4, 8960), "Google TPU v5p page; two dimensions of its torus"),
     _card("tpu-v6e", "tpu", (918, None), (32, 31.0, 1640), (180, 100), (4, 256), "Google TPU v6e page; two dimensions of its torus"),
-    _card("trainium", "trainium", (190, None), (32, 31.0, 820), (192, 50), (16, 16), "AWS Neuron trn1 page"),
-    _card("trainium2", "trainium", (667, 1299), (96, 94.0, 2900), (512, 200), (16, 16), "AWS Neuron trn2 page"),
+    _card("trainium", "trainium", (190, None), (32, 31.0, 820), (96, 50), (16, 16), "AWS Neuron trn1 page; half a torus' links"),
+    _card("trainium2", "trainium", (667, 1299), (96, 94.0, 2900), (256, 200), (16, 16), "AWS Neuron trn2 page; half a torus' links"),
     _card("gaudi2", "gaudi", (432, 865), (96, 94.0, 2450), (262, 300), (8, 8), "Intel Gaudi 2 white paper"),
     _card("gaudi3", "gaudi", (1835, 1835), (128, 126.0, 3700), (525, 600), (8, 8), "Intel Gaudi 3 white paper"),
 )  # fmt: skip

@@ -16,6 +16,9 @@ from components.sizing.machine import profiles as machines
 from components.sizing.machine.profiles import NodeProfile
 from components.sizing.model import shape
 from components.sizing.model.shape import Shape
+from components.sizing.run.money import Buying
+from components.sizing.step.measured import Measured
+from components.sizing.tuning.constants import DEFAULT, Tuning
 from components.spec.sizing import HardwareSpec, SizingSpec
 
 DEFAULT_INSTANCE = "p5.48xlarge"
@@ -34,6 +37,11 @@ class Request:
     days: float | None
     keep_last: int = 5
     filled: tuple[str, ...] = ()
+    tuning: Tuning = DEFAULT
+    measured: Measured | None = None
+    buying: Buying | None = None  # how the pool's machines are bought; the first kind that has a price when None
+    pool: str | None = None
+    purpose: str | None = None
 
     @property
     def lora_rank(self) -> int:

@@ -172,7 +172,7 @@ def keepings(layout: Layout, training: TrainingSpec) -> Iterator[tuple[Sharding,
     elif layout.pipeline == 1:
         shardings = ["zero1", "zero3"] if layout.ranks <= _SHARD_LIMIT else ["zero1"]
     else:
-        shardings = ["zero1"]
+        shardings = ["zero1", "zero2"]
     recomputes: list[Recompute] = ["none", "selective", "full"]
     if training.recompute:
         recomputes = [training.recompute]
@@ -261,7 +261,7 @@ def job_of(shape: Shape, machine: NodeProfile, training: TrainingSpec, batch: in
         lora_rank=training.rank if training.method == "lora" else 0,
         bf16_layers=training.bf16_layers,
         expert_overlap=training.expert_overlap,
-        plain_kernels=training.framework in ("torchtitan", "deepspeed"),
+        framework=training.framework,
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from components.sizing.plan.plan import Plan, flops_per_token, lora_total_of
+from components.sizing.plan.result import Plan, flops_per_token, lora_total_of
 from components.sizing.plan.search import Candidate
 from components.sizing.report.assumptions import assumptions
 from components.sizing.run.money import Amount

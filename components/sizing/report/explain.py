@@ -75,7 +75,7 @@ def _model(plan: Plan) -> list[FormulaLine]:
         )
     )
     peak = asked.machine.card.tflops * 1e12
-    seconds = plan.days.expected * 86400
+    seconds = plan.campaign.main * 86400
     lines.append(
         FormulaLine(
             group="model",

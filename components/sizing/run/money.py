@@ -1,16 +1,18 @@
 """What a run costs, by how its machines are bought.
 
-Hides the catalog's prices: what has none is "unpriced", with the reason, and never counts as nothing.
+What has no price in the catalog is "unpriced", with the reason, and never counts as nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from components.catalog import Catalog
 from components.sizing.machine.profiles import NodeProfile
 
+Buying = Literal["on-demand", "reservation", "block", "spot"]
 _HOURS_A_MONTH = 730.0
 _PREFERENCE = ("region", "us-west-2", "us-east-1", "us-east-2")
 
@@ -46,8 +48,19 @@ def region_for(machine: NodeProfile, asked: str | None) -> str:
     return next((region for region in _PREFERENCE if region in sold), min(sold, default="us-west-2"))
 
 
-def money(machine: NodeProfile, nodes: int, days: Amount, storage_monthly: float | None, cat: Catalog, region: str) -> Money:
-    """Cost of `nodes` machines for the days of the run, with its storage."""
+def money(
+    machine: NodeProfile,
+    nodes: int,
+    days: Amount,
+    storage_monthly: float | None,
+    cat: Catalog,
+    region: str,
+    buying: Buying | None = None,
+) -> Money:
+    """Cost of `nodes` machines for the days of the run, with its storage.
+
+    The total is that of `buying`, or of the first kind with a price.
+    """
     prices = cat.prices
     as_of = prices.as_of.isoformat()
     kinds = ("on-demand", "reservation", "block", "spot")
@@ -76,7 +89,7 @@ def money(machine: NodeProfile, nodes: int, days: Amount, storage_monthly: float
             expected=nodes * 24 * days.expected * (low + high) / 2 + months[1],
             high=nodes * 24 * days.high * high + months[2],
         )
-    main = next((kind for kind in ("on-demand", "block", "spot") if isinstance(amounts[kind], Amount)), "on-demand")
+    main = buying or next((kind for kind in ("on-demand", "block", "spot") if isinstance(amounts[kind], Amount)), "on-demand")
     found = amounts[main]
     return Money(
         main=main,

@@ -1,6 +1,6 @@
 """The storage a run needs: dataset, checkpoints, a legal file system that holds and serves them, and objects behind it.
 
-Hides the choice of throughput: the cheapest legal pair of size and throughput that has both the room and the bandwidth.
+Size and throughput are the cheapest legal pair that has both the room and the bandwidth.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from components.catalog import Catalog
+from components.sizing.machine.profiles import NodeProfile
 from components.sizing.memory.memory import GIB
-from components.sizing.plan.request import Request
 from components.sizing.run.goodput import Checkpoint
 
 _SMALL_VOCABULARY = 65536  # token ids below fit two bytes
@@ -35,13 +35,31 @@ class Store:
     token_bytes: int
 
 
-def store(request: Request, saved: Checkpoint, tokens_per_second: float, cat: Catalog, region: str) -> Store:
-    token_bytes = 2 if request.shape.vocab <= _SMALL_VOCABULARY else 4
-    dataset = request.spec.training.tokens * token_bytes
-    kept = saved.bytes * request.keep_last
+def bytes_of_token(vocab: int) -> int:
+    return 2 if vocab <= _SMALL_VOCABULARY else 4
+
+
+def dataset_bytes(vocab: int, tokens: float) -> float:
+    return tokens * bytes_of_token(vocab)
+
+
+def store(
+    vocab: int,
+    tokens: float,
+    keep_last: int,
+    machine: NodeProfile,
+    saved: Checkpoint,
+    tokens_per_second: float,
+    cat: Catalog,
+    region: str,
+) -> Store:
+    """The storage of a run that keeps its last `keep_last` checkpoints."""
+    token_bytes = bytes_of_token(vocab)
+    dataset = dataset_bytes(vocab, tokens)
+    kept = saved.bytes * keep_last
     read = max(tokens_per_second * token_bytes, saved.bytes / _RESTORE_SECONDS)
     room = (_DATASET_FACTOR * dataset + _LOCAL_CHECKPOINTS * saved.bytes) / GIB
-    instance = request.machine.instance
+    instance = machine.instance
     efa = bool(instance and instance.lustre_efa_client and instance.efa)
     capacity, throughput, monthly = _lustre(room, max(read, saved.bandwidth_needed) / 1e6, cat, region, efa=efa)
     objects = (dataset + kept) / GIB

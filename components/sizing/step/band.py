@@ -1,6 +1,6 @@
 """How far a plan may be off, from the spread of the calibration rows that it resembles.
 
-Hides the width of the band: four in five published steps lie inside it, and it is wider where no published run was fitted.
+Four in five published steps lie inside the band; it is wider where no published run was fitted.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from components.sizing.layout.layout import Job, Layout
 from components.sizing.machine.profiles import NodeProfile
+from components.sizing.step.measured import Measured
 from components.spec.sizing import ParallelismSpec
 
 # Half-widths in the logarithm of the step time; bench/planner.py prints how many held-out rows each covers.
@@ -31,7 +32,7 @@ class Band:
     why: str
 
 
-def of_step(job: Job, layout: Layout, asked: ParallelismSpec | None = None) -> Band:
+def of_step(job: Job, layout: Layout, asked: ParallelismSpec | None = None, measured: Measured | None = None) -> Band:
     """The band of a step time; `asked` tells whether the split is fixed, as a chosen one may meet obstacles."""
     width, why = DENSE, "spread of held-out dense runs"
     if layout.sharding in ("zero2", "zero3"):
@@ -44,6 +45,8 @@ def of_step(job: Job, layout: Layout, asked: ParallelismSpec | None = None) -> B
         width, why = EXPERTS, "spread of held-out expert models"
     if asked is not None and asked.tensor is None:
         width, why = width + 0.02, why + "; the split is the planner's own"
+    if measured is not None and measured.width < width:
+        width, why = measured.width, f"spread of the team's own {measured.runs} runs"
     factor = 1 + width
     return Band(low=1 / factor, high=factor, why=why)
 

@@ -57,13 +57,13 @@ class LayerTime:
         return sum(part.weights for part in self.parts)
 
 
-def passes(job: Job, tuning: Tuning) -> float:
+def passes(job: Job, layout: Layout, tuning: Tuning) -> float:
     """Traffic of norms, residuals and activations against plainly fused kernels."""
-    return tuning.elementwise_passes * (tuning.plain_framework if job.plain_kernels else 1.0)
+    return tuning.elementwise_passes * (tuning.plain_framework if job.plain_kernels(layout) else 1.0)
 
 
-def _elementwise(size: float, job: Job, tuning: Tuning, rate: Rates) -> Part:
-    seconds = size * passes(job, tuning) / rate.memory
+def _elementwise(size: float, job: Job, layout: Layout, tuning: Tuning, rate: Rates) -> Part:
+    seconds = size * passes(job, layout, tuning) / rate.memory
     return Part(seconds, seconds * _BACKWARD_ELEMENTWISE)
 
 
@@ -114,7 +114,7 @@ def _experts(job: Job, layout: Layout, tuning: Tuning, rate: Rates, tokens: floa
         shared = linear(rate, tokens, up * wide, shape.hidden, frozen=frozen) + linear(rate, tokens, shape.hidden, wide, frozen=frozen)
     # Tokens are copied once per visited expert into their experts' order, and back with their weights.
     copied = own * experts.active * (_COPIES * shape.hidden + 6.0 * experts.ffn) + tokens * 6.0 * wide
-    return routed, shared, _elementwise(copied, job, tuning, rate)
+    return routed, shared, _elementwise(copied, job, layout, tuning, rate)
 
 
 def layer_time(job: Job, layout: Layout, tuning: Tuning, rate: Rates, *, sparse: bool) -> LayerTime:
@@ -126,7 +126,7 @@ def layer_time(job: Job, layout: Layout, tuning: Tuning, rate: Rates, *, sparse:
     core = _attention(job, layout, rate)
     spread = tensor if layout.sequence_parallel else 1
     element = tokens * (21.0 * shape.hidden / spread + 4.0 * (shape.heads + shape.kv_heads) * shape.key_dim / tensor)
-    norms = _elementwise(element, job, tuning, rate) + Part(_KERNELS * tuning.kernel_gap, 2 * _KERNELS * tuning.kernel_gap)
+    norms = _elementwise(element, job, layout, tuning, rate) + Part(_KERNELS * tuning.kernel_gap, 2 * _KERNELS * tuning.kernel_gap)
     shared = Part()
     if sparse:
         block, shared, act = _experts(job, layout, tuning, rate, tokens, frozen=frozen)
@@ -135,7 +135,7 @@ def layer_time(job: Job, layout: Layout, tuning: Tuning, rate: Rates, *, sparse:
         up = 2 if shape.gated else 1
         block = linear(rate, tokens, up * shape.ffn / tensor, shape.hidden, frozen=frozen)
         block += linear(rate, tokens, shape.hidden, shape.ffn / tensor, frozen=frozen)
-        act = _elementwise(tokens * (6.0 if shape.gated else 4.0) * shape.ffn / tensor, job, tuning, rate)
+        act = _elementwise(tokens * (6.0 if shape.gated else 4.0) * shape.ffn / tensor, job, layout, tuning, rate)
         there = back = 0.0
     reductions = 1.0 if sparse and not (shape.experts and shape.experts.shared) else 2.0
     hidden_share = tuning.tensor_overlap if layout.fused_attention else 0.0
@@ -189,5 +189,5 @@ def head_time(job: Job, layout: Layout, tuning: Tuning, rate: Rates) -> Part:
     tokens = layout.micro_batch * shape.sequence / layout.context
     made = linear(rate, tokens, shape.vocab / layout.tensor, shape.hidden, plain=True, frozen=job.lora_rank > 0)
     # Scores go to 32 bits, are read for their maximum and their sum, and their gradient is written and read back.
-    loss = tokens * shape.vocab / layout.tensor * 24.0 * passes(job, tuning) / rate.memory
+    loss = tokens * shape.vocab / layout.tensor * 24.0 * passes(job, layout, tuning) / rate.memory
     return made + Part(loss / 2, loss / 2)

@@ -97,7 +97,7 @@ class Clock:
         key = (
             layout.tensor, layout.context, layout.expert, layout.expert_tensor, layout.micro_batch, layout.sequence_parallel,
             layout.fused_attention, layout.context_method, layout.dispatcher,
-            layout.schedule == "dualpipe",
+            layout.schedule == "dualpipe", self.job.plain_kernels(layout),
         )  # fmt: skip
         found = self._layers.get(key)
         if found is None:

@@ -84,13 +84,18 @@ def data_traffic(job: Job, layout: Layout, tuning: Tuning, busy: float, micro: i
         times = 1 if once else micro
         exposed = moved * (1 - tuning.shard_overlap) + max(0.0, moved * tuning.shard_overlap - busy)
         return DataTraffic(exposed * times, crossing * times * (2.0 * gathers + gradient))
-    if layout.sharding == "ddp":
+    rounds = 1
+    if layout.sharding == "zero2":
+        # Sharded gradients can't wait for the step's end: each round of a pipeline, or each micro-batch, hands them on.
+        rounds = max(1, micro // layout.pipeline)
+        moved = sum(rounds * each.reduce(gradient) + each.gather(2.0) for each in sets)
+    elif layout.sharding == "ddp":
         moved = sum(each.gather(gradient) + each.reduce(gradient) for each in sets)
     else:
         moved = sum(each.reduce(gradient) + each.gather(2.0) for each in sets)
     share = tuning.data_overlap if layout.fused_attention else 0.0
-    exposed = moved * (1 - share) + max(0.0, moved * share - busy)
-    return DataTraffic(exposed, crossing * (2 * gradient if layout.sharding == "ddp" else gradient + 2.0))
+    exposed = moved * (1 - share) + max(0.0, moved * share - busy * rounds)
+    return DataTraffic(exposed, crossing * (2 * gradient if layout.sharding == "ddp" else rounds * gradient + 2.0))
 
 
 def stage_bytes(job: Job, layout: Layout) -> float:
