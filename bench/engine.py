@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT))
 
 from bench.machine import described, table  # noqa: E402
 from tests.live.support.engine import Engine  # noqa: E402
-from trainshed.control_plane import tools  # noqa: E402
+from trainshed.sandbox import tools  # noqa: E402
 
 
 def main() -> None:
@@ -27,11 +27,19 @@ def main() -> None:
     if pulumi is None:
         raise SystemExit(f"pulumi is missing: {tools.remedy('pulumi')}")
     print("\n".join(described()))
-    print("pulumi    " + subprocess.run([pulumi, "version"], capture_output=True, text=True, check=True).stdout.strip(), flush=True)
+    print(
+        "pulumi    " + subprocess.run([pulumi, "version"], capture_output=True, text=True, check=True).stdout.strip(),
+        flush=True,
+    )
     rows: list[list[object]] = []
     with tempfile.TemporaryDirectory() as folder:
         engine = Engine.of_checkout(Path(folder) / "engine", arguments.stack).write_every_step()
-        for name, command in (("preview", engine.preview), ("up", engine.up), ("second up", engine.up), ("refresh", engine.refresh)):
+        for name, command in (
+            ("preview", engine.preview),
+            ("up", engine.up),
+            ("second up", engine.up),
+            ("refresh", engine.refresh),
+        ):
             run = command().must()
             rows.append([name, f"{run.seconds:.1f}", ", ".join(f"{count} {op}" for op, count in run.counts().items())])
         engine.run("state", "unprotect", "--all", "--yes", "--stack", arguments.stack).must()

@@ -15,16 +15,28 @@ PACKAGES = ("pulumi", "pulumi-aws", "pulumi-kubernetes", "pydantic")
 def described() -> list[str]:
     """Date, processor, memory, system, interpreter and the versions of what was measured."""
     cpu = next(
-        (line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")),
+        (
+            line.split(":", 1)[1].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ),
         platform.machine(),
     )
-    memory_kib = int(next(line.split()[1] for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemTotal")))
+    memory_kib = int(
+        next(line.split()[1] for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemTotal"))
+    )
     load = os.getloadavg()
     return [
         f"date      {datetime.date.today().isoformat()}",
-        f"machine   {os.cpu_count()} cores, {cpu}, {memory_kib / 2**20:.0f} GiB, {platform.system()} {platform.release()}",
+        (
+            f"machine   {os.cpu_count()} cores, {cpu}, {memory_kib / 2**20:.0f} GiB, {platform.system()}"
+            f" {platform.release()}"
+        ),
         f"load      {load[0]:.1f} {load[1]:.1f} {load[2]:.1f} (1, 5, 15 minutes) before the run",
-        f"python    {platform.python_version()} ({sys.implementation.name}); {', '.join(f'{name} {version(name)}' for name in PACKAGES)}",
+        (
+            f"python    {platform.python_version()} ({sys.implementation.name});"
+            f" {', '.join(f'{name} {version(name)}' for name in PACKAGES)}"
+        ),
     ]
 
 

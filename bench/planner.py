@@ -104,7 +104,10 @@ def steps(rows: Sequence[Row], predicted: dict[str, dict[str, float]], *, every:
             continue
         for way, found in predicted.items():
             covered = sum(inside(row, found[row.id]) for row in some)
-            print(summary(f"  {name}: {way}", some, lambda row, found=found: found[row.id]) + f"  {covered} of {len(some)}")
+            print(
+                summary(f"  {name}: {way}", some, lambda row, found=found: found[row.id])
+                + f"  {covered} of {len(some)}"
+            )
         print(summary(f"  {name}: 6ND at 40 %", some, lambda row: six_n_d(row, 0.4)))
         print(summary(f"  {name}: constant MFU", some, lambda row: naive[row.id]))
 
@@ -134,8 +137,12 @@ def runs() -> None:
         error = made.days.expected / run.days - 1
         (core if run.core else rest).append(abs(error))
         covered += made.days.low <= run.days <= made.days.high
-        print(f"  {run.id:16} {run.days:9.1f} {made.days.expected:8.1f} {made.days.low:7.1f} {made.days.high:7.1f} {error:+7.1%}")
-    print(f"median error: {statistics.median(core):.1%} on {len(core)} core runs, {statistics.median(rest):.1%} on {len(rest)} others")
+        print(
+            f"  {run.id:16} {run.days:9.1f} {made.days.expected:8.1f} {made.days.low:7.1f} {made.days.high:7.1f} {error:+7.1%}"
+        )
+    print(
+        f"median error: {statistics.median(core):.1%} on {len(core)} core runs, {statistics.median(rest):.1%} on {len(rest)} others"
+    )
     print(f"inside low..high: {covered} of {len(core) + len(rest)}")
 
 

@@ -59,7 +59,9 @@ def over_the_wire(stack: str) -> tuple[float, float]:
     records = records_of(stack)
     start = time.monotonic()
     with ExitStack() as started, ThreadPoolExecutor() as pool:
-        packs: list[Analyzer] = list(pool.map(lambda name: started.enter_context(running(name, stderr=subprocess.DEVNULL)), NAMES))
+        packs: list[Analyzer] = list(
+            pool.map(lambda name: started.enter_context(running(name, stderr=subprocess.DEVNULL)), NAMES)
+        )
         ready = time.monotonic()
         list(pool.map(lambda analyzer: analyzer.everything(records), packs))
         done = time.monotonic()
@@ -83,7 +85,9 @@ def main() -> int:
     records = records_of(stack)
     aws = sum(record["type"].startswith("aws:") for record in records)
     rules = len(SECURITY.rules) + len(COST.rules)
-    print(f"stack     {stack}: {len(records)} resources, {aws} of them AWS's (checkov sees only those); {rules} rules\n")
+    print(
+        f"stack     {stack}: {len(records)} resources, {aws} of them AWS's (checkov sees only those); {rules} rules\n"
+    )
     first = timed(lambda: in_process(stack))
     warm = median(lambda: in_process(stack))
     whole, judging = map(statistics.median, zip(*(over_the_wire(stack) for _ in range(RUNS)), strict=True))

@@ -28,7 +28,9 @@ def measured(stack: str | Path) -> tuple[float, float, int]:
     """Seconds, peak MiB and resources of one cold preview."""
     with tempfile.TemporaryFile() as output:
         started = time.monotonic()
-        process = subprocess.Popen([sys.executable, "-m", "trainshed", "preview", str(stack), "--json"], stdout=output, cwd=ROOT)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "trainshed", "preview", str(stack), "--json"], stdout=output, cwd=ROOT
+        )
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.monotonic() - started
         output.seek(0)
@@ -46,7 +48,10 @@ def with_nodes(config: dict, nodes: int) -> dict:
     pool["nodes"] = nodes
     pool["spares"] = min(pool.get("spares", 0), max(nodes - 1, 0))
     if pool.get("capacity", {}).get("kind") == "reservation":
-        pool["capacity"] = {"kind": "reservation", "ids": [f"cr-{number:017x}" for number in range(1, 2 + (nodes - 1) // 450)]}
+        pool["capacity"] = {
+            "kind": "reservation",
+            "ids": [f"cr-{number:017x}" for number in range(1, 2 + (nodes - 1) // 450)],
+        }
     for queue in changed.get("trainshed:queues", []):
         if queue.get("pool") == pool["name"]:
             queue["cards"] = 8 * (nodes - pool["spares"])

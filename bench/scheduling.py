@@ -1,4 +1,5 @@
-"""From submit to all pods bound and running, and how near ring neighbours lie, with the real schedulers over fake nodes.
+"""From submit to all pods bound and running, and how near ring neighbours lie, with the real schedulers over fake
+nodes.
 
     python bench/scheduling.py [--stack prod] [--sizes 16 128 1232] [--busy 0.5] [--skip-busy] [--bare]
 
@@ -21,9 +22,9 @@ sys.path.insert(0, str(ROOT))
 from bench.machine import described, table  # noqa: E402
 from components.spec.task import TaskSpec  # noqa: E402
 from tests.live.support.cluster import Cluster, shares  # noqa: E402
-from trainshed.control_plane import tools  # noqa: E402
-from trainshed.control_plane.api import Object  # noqa: E402
-from trainshed.control_plane.theatre import PROGRAMS  # noqa: E402
+from trainshed.sandbox import tools  # noqa: E402
+from trainshed.sandbox.api import Object  # noqa: E402
+from trainshed.sandbox.cluster import PROGRAMS  # noqa: E402
 
 SEED = 11
 LIMIT_SECONDS = 240
@@ -31,7 +32,9 @@ SETTLE_SECONDS = 300
 
 
 def strip(objects: list[Object]) -> None:
-    """Leave of a JobSet what Kueue and JobSet themselves need, with their own defaults: what this project adds is then the difference."""
+    """Leave of a JobSet what Kueue and JobSet themselves need, with their own defaults: what this project adds is then
+    the difference.
+    """
     spec = objects[-1]["spec"]
     del spec["network"]
     pod = spec["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
@@ -41,7 +44,9 @@ def strip(objects: list[Object]) -> None:
         del pod[key]
 
 
-def timed(cluster: Cluster, task: TaskSpec, change: Callable[[list[Object]], None] | None = None) -> tuple[float, float, float]:
+def timed(
+    cluster: Cluster, task: TaskSpec, change: Callable[[list[Object]], None] | None = None
+) -> tuple[float, float, float]:
     """Seconds from submit to admitted, to all bound and to all running."""
     wanted = task.resources.nodes
     started = time.monotonic()
@@ -71,7 +76,9 @@ def occupy(cluster: Cluster, share: float) -> int:
 
 
 def settle(cluster: Cluster) -> int:
-    """Wait until each daemon of the stack runs on each node, as on a cluster older than its first task; gives the number of such pods."""
+    """Wait until each daemon of the stack runs on each node, as on a cluster older than its first task; gives the
+    number of such pods.
+    """
     deadline = time.monotonic() + SETTLE_SECONDS
     while waiting := cluster.api.all("v1", "Pod", fields="status.phase=Pending"):
         if time.monotonic() > deadline:
@@ -85,7 +92,9 @@ def memory(cluster: Cluster) -> str:
     """Resident memory of each process, in MiB."""
     shown: list[str] = []
     for child in cluster.plane.processes.children:
-        line = next(line for line in Path(f"/proc/{child.pid}/status").read_text().splitlines() if line.startswith("VmRSS"))
+        line = next(
+            line for line in Path(f"/proc/{child.pid}/status").read_text().splitlines() if line.startswith("VmRSS")
+        )
         shown.append(f"{child.name} {int(line.split()[1]) // 1024}")
     return ", ".join(shown)
 
@@ -97,11 +106,15 @@ def told(text: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--stack", default="prod")
-    parser.add_argument("--nodes", type=int, default=None, help="nodes of each pool with cards; without it the stack file's")
+    parser.add_argument(
+        "--nodes", type=int, default=None, help="nodes of each pool with cards; without it the stack file's"
+    )
     parser.add_argument("--sizes", type=int, nargs="+", default=[16, 128, 1232])
     parser.add_argument("--busy", type=float, default=0.5, help="share of nodes taken by others in the second part")
     parser.add_argument("--skip-busy", action="store_true")
-    parser.add_argument("--bare", action="store_true", help="each size once more as a JobSet with nothing in it but its resources")
+    parser.add_argument(
+        "--bare", action="store_true", help="each size once more as a JobSet with nothing in it but its resources"
+    )
     parser.add_argument("--without-daemons", action="store_true", help="no pods on the nodes but the tasks'")
     arguments = parser.parse_args()
     missing = tools.missing(PROGRAMS)
@@ -110,10 +123,13 @@ def main() -> None:
     print("\n".join(described()))
     print("versions  " + ", ".join(f"{tool.name} {tool.version}" for tool in tools.BUILT), flush=True)
     started = time.monotonic()
-    with Cluster.of_stack(arguments.stack, nodes=arguments.nodes, daemons=not arguments.without_daemons, load=True, tell=told) as cluster:
+    with Cluster.of_stack(
+        arguments.stack, nodes=arguments.nodes, daemons=not arguments.without_daemons, load=True, tell=told
+    ) as cluster:
         total = sum(shape.count for shape in cluster.stage.shapes)
         print(
-            f"{total} nodes ready after {time.monotonic() - started:.1f} s; Kueue {cluster.stage.kueue}, JobSet {cluster.stage.jobset}",
+            f"{total} nodes ready after {time.monotonic() - started:.1f} s; Kueue {cluster.stage.kueue}, JobSet"
+            f" {cluster.stage.jobset}",
             flush=True,
         )
         daemons = settle(cluster)
@@ -129,7 +145,14 @@ def main() -> None:
             print(f"  {rows[-1]}", file=sys.stderr, flush=True)
             held = memory(cluster)
             cluster.remove(task)
-        header = ["task's nodes", "admitted, s", "all bound, s", "all running, s", "neighbours in one leaf", "in one spine"]
+        header = [
+            "task's nodes",
+            "admitted, s",
+            "all bound, s",
+            "all running, s",
+            "neighbours in one leaf",
+            "in one spine",
+        ]
         print(table(header, rows))
         print(f"MiB with the last task running: {held}", flush=True)
         if arguments.skip_busy:

@@ -1,4 +1,5 @@
-"""Benchmark of the sample order: time and memory of one rank's step against a shuffled list, which is what most loaders hold.
+"""Benchmark of the sample order: time and memory of one rank's step against a shuffled list, which is what most loaders
+hold.
 
 Run as `python bench/shards.py`. The step is that of a 405B run: 2,002 sequences over 77 data-parallel ranks.
 """
@@ -17,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from workload.shards import Cursor, ShardIndex
+from workload.data.sample_order import Cursor, ShardIndex
 
 BATCH, RANKS = 2002, 77
 
@@ -48,8 +49,14 @@ def shuffled(samples: int) -> list[int]:
 
 def main() -> None:
     load, python = os.getloadavg()[0], platform.python_version()
-    print(f"machine: {platform.machine()}, {os.cpu_count()} CPUs, load {load:.1f}, Python {python}, {datetime.now(UTC):%Y-%m-%d}")
-    print(f"{'samples':>14} {'start, ms':>10} {'rank step, ms':>14} {'MiB held':>9}   shuffled list: {'start, ms':>10} {'MiB held':>9}")
+    print(
+        f"machine: {platform.machine()}, {os.cpu_count()} CPUs, load {load:.1f}, Python {python},"
+        f" {datetime.now(UTC):%Y-%m-%d}"
+    )
+    print(
+        f"{'samples':>14} {'start, ms':>10} {'rank step, ms':>14} {'MiB held':>9}   shuffled list: {'start, ms':>10}"
+        f" {'MiB held':>9}"
+    )
     for samples in (10**6, 10**9, 10**12):
         cursor = Cursor(samples, 1, consumed=samples // 3)
         start = timed(lambda cursor=cursor: cursor.batch(1), 50)
@@ -57,12 +64,18 @@ def main() -> None:
         memory = held(lambda cursor=cursor: cursor.batch(BATCH, 5, RANKS))
         row = f"{samples:14,} {start * 1e3:10.3f} {step * 1e3:14.3f} {memory:9.3f}"
         if samples <= 10**6:
-            row += f"                  {timed(lambda: shuffled(10**6), 1) * 1e3:10.0f} {held(lambda: shuffled(10**6)):9.1f}"
+            row += (
+                f"                  {timed(lambda: shuffled(10**6), 1) * 1e3:10.0f}"
+                f" {held(lambda: shuffled(10**6)):9.1f}"
+            )
         print(row, flush=True)
     shards = 20_000
     where = ShardIndex([f"shard-{number:05}.bin" for number in range(shards)], [50_000] * shards, "")
     places = [random.Random(2).randrange(where.samples) for _ in range(1000)]
-    print(f"locate in {shards:,} shards: {timed(lambda: [where.locate(place) for place in places], 20) * 1e3:.2f} us a sample")
+    print(
+        f"locate in {shards:,} shards: {timed(lambda: [where.locate(place) for place in places], 20) * 1e3:.2f} us a"
+        " sample"
+    )
 
 
 if __name__ == "__main__":

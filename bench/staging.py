@@ -1,6 +1,8 @@
-"""Benchmark of staging: files a second, bandwidth and memory of `workload/stage.py` on 20,000 files of mixed sizes.
+"""Benchmark of staging: files a second, bandwidth and memory of `workload/data/stage.py` on 20,000 files of mixed
+sizes.
 
-Run as `python bench/staging.py [FOLDER]`; it needs some 300 MB in FOLDER (default: a temporary folder). The plain `cp -r` stands beside it.
+Run as `python bench/staging.py [FOLDER]`; it needs some 300 MB in FOLDER (default: a temporary folder). The plain `cp
+-r` stands beside it.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-STAGE = Path(__file__).resolve().parents[1] / "workload/stage.py"
+STAGE = Path(__file__).resolve().parents[1] / "workload/data/stage.py"
 FILES = 20_000
 
 
@@ -55,7 +57,10 @@ def main() -> None:
         folder = Path(name)
         size = make(folder / "source")
         load, python = os.getloadavg()[0], platform.python_version()
-        print(f"machine: {platform.machine()}, {os.cpu_count()} CPUs, load {load:.1f}, Python {python}, {datetime.now(UTC):%Y-%m-%d}")
+        print(
+            f"machine: {platform.machine()}, {os.cpu_count()} CPUs, load {load:.1f}, Python {python},"
+            f" {datetime.now(UTC):%Y-%m-%d}"
+        )
         print(f"{FILES} files, {size / 1e6:.0f} MB, in {folder}")
         manifest, disk = folder / "m.jsonl", folder / "disk"
         stage = (sys.executable, STAGE)
@@ -71,7 +76,10 @@ def main() -> None:
         print(f"{'what':<30} {'seconds':>8} {'files/s':>9} {'MB/s':>7} {'MiB held':>9}")
         for what, words in rows:
             seconds, memory = measure(*words)
-            print(f"{what:<30} {seconds:8.2f} {FILES / seconds:9.0f} {size / 1e6 / seconds:7.1f} {memory:9.1f}", flush=True)
+            print(
+                f"{what:<30} {seconds:8.2f} {FILES / seconds:9.0f} {size / 1e6 / seconds:7.1f} {memory:9.1f}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

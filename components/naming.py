@@ -32,7 +32,9 @@ def nearest(word: str, candidates: Iterable[str]) -> str | None:
     key = word.casefold().replace("-", "_")
     if key in folded:
         return folded[key]
-    inside = [name for name in folded if len(name) >= 3 and (key.startswith(name) or (len(key) >= 3 and name.startswith(key)))]
+    inside = [
+        name for name in folded if len(name) >= 3 and (key.startswith(name) or (len(key) >= 3 and name.startswith(key)))
+    ]
     if len(inside) == 1:
         return folded[inside[0]]
     close = difflib.get_close_matches(key, folded, n=1, cutoff=0.6)

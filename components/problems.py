@@ -28,7 +28,9 @@ class Where:
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """What is wrong (`said`), at which key (`path`, as written in the stack file), and the nearest right answer (`hint`)."""
+    """What is wrong (`said`), at which key (`path`, as written in the stack file), and the nearest right answer
+    (`hint`).
+    """
 
     id: str
     path: str

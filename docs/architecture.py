@@ -7,9 +7,33 @@ from pathlib import Path
 WIDTH, HEIGHT = 1040, 560
 BOXES = [
     # x, y, width, height, title, lines, fill
-    (20, 20, 200, 120, "stack file", ["pools, network, storage,", "queues, budget", "stacks/Pulumi.prod.yaml"], "#fff7e0"),
-    (20, 170, 200, 120, "task file", ["image, nodes, parallelism,", "storage, recovery, model", "tasks/llama-405b.yaml"], "#fff7e0"),
-    (270, 20, 210, 150, "pure layers", ["catalog -> spec", "-> planning, sizing,", "fabrics, accelerators", "-> manifests"], "#eaf3fb"),
+    (
+        20,
+        20,
+        200,
+        120,
+        "stack file",
+        ["pools, network, storage,", "queues, budget", "stacks/Pulumi.prod.yaml"],
+        "#fff7e0",
+    ),
+    (
+        20,
+        170,
+        200,
+        120,
+        "task file",
+        ["image, nodes, parallelism,", "storage, recovery, model", "tasks/llama-405b.yaml"],
+        "#fff7e0",
+    ),
+    (
+        270,
+        20,
+        210,
+        150,
+        "pure layers",
+        ["catalog -> spec", "-> planning, sizing,", "fabrics, accelerators", "-> manifests"],
+        "#eaf3fb",
+    ),
     (270, 200, 210, 90, "problems", ["all at once, with place,", "reason and remedy"], "#fdeceb"),
     (
         530,
@@ -71,9 +95,12 @@ ARROWS = [
 def box(x: int, y: int, width: int, height: int, title: str, lines: list[str], fill: str) -> str:
     text = [f'<text x="{x + 12}" y="{y + 24}" font-weight="700">{title}</text>']
     text += [
-        f'<text x="{x + 12}" y="{y + 46 + 19 * index}" fill="#4a5a6a" font-size="13">{line}</text>' for index, line in enumerate(lines)
+        f'<text x="{x + 12}" y="{y + 46 + 19 * index}" fill="#4a5a6a" font-size="13">{line}</text>'
+        for index, line in enumerate(lines)
     ]
-    return f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="9" fill="{fill}" stroke="#b9c6d3"/>' + "".join(text)
+    return f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="9" fill="{fill}" stroke="#b9c6d3"/>' + "".join(
+        text
+    )
 
 
 def svg() -> str:
@@ -83,7 +110,10 @@ def svg() -> str:
         for (a, b), (c, d) in ARROWS
     ]
     tip = '<path d="M0,0 L9,4.5 L0,9 z" fill="#5b6b7b"/>'
-    head = f'<defs><marker id="head" markerWidth="9" markerHeight="9" refX="8" refY="4.5" orient="auto">{tip}</marker></defs>'
+    head = (
+        '<defs><marker id="head" markerWidth="9" markerHeight="9" refX="8" refY="4.5"'
+        f' orient="auto">{tip}</marker></defs>'
+    )
     shape = f'viewBox="0 0 {WIDTH} {HEIGHT}" font-family="system-ui, sans-serif" font-size="15" fill="#1c2733"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {shape}>'

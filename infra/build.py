@@ -2,42 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import pulumi
 
-from components.cluster import Cluster
-from components.devices import Devices
-from components.gpu_pool import GpuPool
-from components.lustre import Lustre
-from components.manifests import monitoring
-from components.namespaces import Namespaces
-from components.network import Network
-from components.object_store import ObjectStore
-from components.observability import Observability
-from components.queueing import Queueing
-from components.registry import Registry
+from components.manifests.observability import prometheus
 from components.spec.form import SelfHosted
-from components.volumes import Volumes
 from infra import in_cluster, on_aws, outputs, providers
+from infra.built import Built
 from infra.settings import Settings
-
-
-@dataclass(kw_only=True)
-class Built:
-    """The components of a stack by their nouns; those on AWS are None on machines of one's own."""
-
-    network: Network | None = None
-    registry: Registry | None = None
-    store: ObjectStore | None = None
-    lustre: dict[str, Lustre] = field(default_factory=dict[str, Lustre])
-    cluster: Cluster | None = None
-    pools: dict[str, GpuPool] = field(default_factory=dict[str, GpuPool])
-    namespaces: Namespaces | None = None
-    volumes: Volumes | None = None
-    devices: Devices | None = None
-    queueing: Queueing | None = None
-    observability: Observability | None = None
 
 
 def build(settings: Settings) -> Built:
@@ -61,10 +32,12 @@ def _on_aws(settings: Settings) -> Built:
     namespaces = in_cluster.namespaces(settings, cluster.ready, both)
     observability = in_cluster.observability(settings, namespaces, registry.prefix, cluster, cluster.ready, both)
     own: list[pulumi.Input[str]] = [observability.topic_arn] if observability.topic_arn else []
-    alarms = [*own, *monitoring.topics(stack, stack.region)]
+    alarms = [*own, *prometheus.topics(stack, stack.region)]
 
     store = on_aws.object_store(settings, network, alarms, aws)
-    lustre = {each.name: on_aws.lustre(settings, each.name, network, store, alarms, aws) for each in stack.storage.lustre}
+    lustre = {
+        each.name: on_aws.lustre(settings, each.name, network, store, alarms, aws) for each in stack.storage.lustre
+    }
     pools = {pool.name: on_aws.gpu_pool(settings, pool.name, network, cluster, aws) for pool in stack.pools}
 
     volumes = in_cluster.volumes(settings, namespaces, registry.prefix, lustre, cluster.ready, both)

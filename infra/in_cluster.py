@@ -1,4 +1,6 @@
-"""What a stack declares inside its cluster, one function a component; the same for EKS and for a cluster that exists."""
+"""What a stack declares inside its cluster, one function a component; the same for EKS and for a cluster that
+exists.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +8,14 @@ from collections.abc import Mapping, Sequence
 
 import pulumi
 
-from components.block_clock import BlockClock, BlockClockArgs
 from components.cluster import Cluster
-from components.devices import Devices, DevicesArgs
+from components.in_cluster.block_clock import BlockClock, BlockClockArgs
+from components.in_cluster.devices import Devices, DevicesArgs
+from components.in_cluster.namespaces import Namespaces, NamespacesArgs
+from components.in_cluster.observability import Observability, ObservabilityArgs
+from components.in_cluster.queueing import Queueing, QueueingArgs
+from components.in_cluster.volumes import FileSystemWires, Volumes, VolumesArgs
 from components.lustre import Lustre
-from components.namespaces import Namespaces, NamespacesArgs
-from components.observability import Observability, ObservabilityArgs
-from components.queueing import Queueing, QueueingArgs
-from components.volumes import FileSystemWires, Volumes, VolumesArgs
 from infra.settings import Settings, tags
 
 
@@ -22,9 +24,13 @@ def namespaces(settings: Settings, after: Sequence[pulumi.Resource], opts: pulum
     return Namespaces("namespaces", NamespacesArgs(spec=settings.valid, catalog=settings.catalog, after=after), opts)
 
 
-def devices(settings: Settings, prefix: pulumi.Input[str], after: Sequence[pulumi.Resource], opts: pulumi.ResourceOptions) -> Devices:
+def devices(
+    settings: Settings, prefix: pulumi.Input[str], after: Sequence[pulumi.Resource], opts: pulumi.ResourceOptions
+) -> Devices:
     """Device plugins that the pools' adapters ask for."""
-    return Devices("devices", DevicesArgs(spec=settings.valid, catalog=settings.catalog, registry_prefix=prefix, after=after), opts)
+    return Devices(
+        "devices", DevicesArgs(spec=settings.valid, catalog=settings.catalog, registry_prefix=prefix, after=after), opts
+    )
 
 
 def observability(
@@ -51,12 +57,18 @@ def observability(
 
 
 def queueing(
-    settings: Settings, made: Namespaces, mirror: pulumi.Input[str] | None, after: Sequence[pulumi.Resource], opts: pulumi.ResourceOptions
+    settings: Settings,
+    made: Namespaces,
+    mirror: pulumi.Input[str] | None,
+    after: Sequence[pulumi.Resource],
+    opts: pulumi.ResourceOptions,
 ) -> Queueing:
     """Kueue, JobSet and the queues."""
     stack = settings.valid
     return Queueing(
-        "queueing", QueueingArgs(spec=stack, catalog=settings.catalog, namespaces=made.namespaces, after=after, mirror=mirror), opts
+        "queueing",
+        QueueingArgs(spec=stack, catalog=settings.catalog, namespaces=made.namespaces, after=after, mirror=mirror),
+        opts,
     )
 
 
@@ -70,7 +82,9 @@ def volumes(
 ) -> Volumes:
     """Claims on the file systems in each namespace of jobs: datasets to read, checkpoints to write."""
     wires = {
-        name: FileSystemWires(file_system_id=each.file_system_id, dns_name=each.dns_name, mount_name=each.mount_name, ready=each.ready)
+        name: FileSystemWires(
+            file_system_id=each.file_system_id, dns_name=each.dns_name, mount_name=each.mount_name, ready=each.ready
+        )
         for name, each in systems.items()
     }
     args = VolumesArgs(
@@ -84,7 +98,9 @@ def volumes(
     return Volumes("volumes", args, opts)
 
 
-def block_clock(settings: Settings, queues: Queueing, mirror: pulumi.Input[str] | None, opts: pulumi.ResourceOptions) -> BlockClock:
+def block_clock(
+    settings: Settings, queues: Queueing, mirror: pulumi.Input[str] | None, opts: pulumi.ResourceOptions
+) -> BlockClock:
     """What holds the queues of Capacity Blocks and tells their jobs to leave."""
     args = BlockClockArgs(spec=settings.valid, catalog=settings.catalog, registry_prefix=mirror, after=[queues.kueue])
     return BlockClock("block-clock", args, opts)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pulumi
 
-from components.cluster import Cluster, ClusterArgs
-from components.cluster_nodes import SystemImage
+from components.cluster import Cluster, ClusterArgs, SystemImage
 from components.governance import Governance, GovernanceArgs, GovernedSpec
 from components.gpu_pool import GpuPool, GpuPoolArgs
-from components.lustre import Lustre, LustreArgs
-from components.lustre_rules import Client
-from components.manifests import monitoring
+from components.lustre import Client, Lustre, LustreArgs
+from components.manifests.observability import prometheus
 from components.naming import fit
 from components.network import Network, NetworkArgs
 from components.object_store import ObjectStore, ObjectStoreArgs
@@ -72,7 +70,9 @@ def cluster(settings: Settings, net: Network, opts: pulumi.ResourceOptions) -> C
             compute_security_group_id=net.compute_security_group_id,
             addons=addons.needed(stack, cat),
             system_image=SystemImage(
-                family=image.name, release=cat.images.release(image.name, stack.cluster.version), root_device=image.root_device
+                family=image.name,
+                release=cat.images.release(image.name, stack.cluster.version),
+                root_device=image.root_device,
             ),
             service_cidr=addresses.service_cidr(stack) or addresses.SERVICE_RANGES[0],
             remote_networks=stack.form.remote_networks if isinstance(stack.form, Hybrid) else (),
@@ -92,7 +92,8 @@ def gpu_pool(settings: Settings, name: str, net: Network, control: Cluster, opts
     zones = net.plan.zones("compute") if with_cards else stack.zones
     group = net.compute_security_group_id if with_cards else net.management_security_group_id
     if pool.formerly is not None:
-        # The engine finds the node groups under the name they were made with; it may go once every stack has been updated.
+        # The engine finds the node groups under the name they were made with; it may go once every stack has been
+        # updated.
         opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(aliases=[pulumi.Alias(name=pool.formerly)]))
     return GpuPool(
         name,
@@ -124,7 +125,9 @@ def governance(settings: Settings, net: Network, opts: pulumi.ResourceOptions) -
     return Governance(
         "governance",
         GovernanceArgs(
-            spec=GovernedSpec(governance=stack.governance, budget=stack.budget, alerts_to=stack.observability.alerts_to),
+            spec=GovernedSpec(
+                governance=stack.governance, budget=stack.budget, alerts_to=stack.observability.alerts_to
+            ),
             stack=settings.name,
             region=stack.region,
             account_id=net.account_id,
@@ -154,7 +157,9 @@ def registry(settings: Settings, net: Network, opts: pulumi.ResourceOptions) -> 
     )
 
 
-def object_store(settings: Settings, net: Network, alarms: list[pulumi.Input[str]], opts: pulumi.ResourceOptions) -> ObjectStore:
+def object_store(
+    settings: Settings, net: Network, alarms: list[pulumi.Input[str]], opts: pulumi.ResourceOptions
+) -> ObjectStore:
     """Buckets for datasets, checkpoints and logs, and the checkpoints' copy in another region."""
     stack = settings.valid
     copied_to = stack.storage.checkpoints.replicate_to
@@ -168,8 +173,8 @@ def object_store(settings: Settings, net: Network, alarms: list[pulumi.Input[str
             force_destroy=stack.environment == "dev",
             label=cluster_name(settings),
             alarm_actions=alarms,
-            copy_alarm_actions=monitoring.topics(stack, copied_to) if copied_to else [],
-            copy_subscriptions=monitoring.topic_subscriptions(stack),
+            copy_alarm_actions=prometheus.topics(stack, copied_to) if copied_to else [],
+            copy_subscriptions=prometheus.topic_subscriptions(stack),
             tags=tags(settings),
         ),
         opts,
@@ -177,12 +182,18 @@ def object_store(settings: Settings, net: Network, alarms: list[pulumi.Input[str
 
 
 def lustre(
-    settings: Settings, name: str, net: Network, store: ObjectStore, alarms: list[pulumi.Input[str]], opts: pulumi.ResourceOptions
+    settings: Settings,
+    name: str,
+    net: Network,
+    store: ObjectStore,
+    alarms: list[pulumi.Input[str]],
+    opts: pulumi.ResourceOptions,
 ) -> Lustre:
     """One file system, in the compute network beside the cards that read it."""
     stack = settings.valid
     spec = next(each for each in stack.storage.lustre if each.name == name)
-    # The groups that mount it: nodes with cards, which reach it over EFA too where it has that, and preprocessing nodes.
+    # The groups that mount it: nodes with cards, which reach it over EFA too where it has that, and preprocessing
+    # nodes.
     clients = [
         Client(name="compute", security_group_id=net.compute_security_group_id),
         Client(name="management", security_group_id=net.management_security_group_id),

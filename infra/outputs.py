@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pulumi
 
-if TYPE_CHECKING:
-    from infra.build import Built
+from infra.built import Built
 
 
 def export(built: Built) -> None:
@@ -22,5 +19,7 @@ def export(built: Built) -> None:
     if built.store is not None:
         pulumi.export("buckets", dict(built.store.bucket_names))
     if built.lustre:
-        pulumi.export("lustre", {name: {"dns": each.dns_name, "mount": each.mount_name} for name, each in built.lustre.items()})
+        pulumi.export(
+            "lustre", {name: {"dns": each.dns_name, "mount": each.mount_name} for name, each in built.lustre.items()}
+        )
     pulumi.export("pools", {name: pool.node_group_names for name, pool in built.pools.items()})

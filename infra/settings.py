@@ -1,6 +1,7 @@
 """The settings of a run: the only reader of the stack's configuration.
 
-Hides whether they come from a stack file (a preview) or from the engine, and stops on errors before anything is declared.
+Hides whether they come from a stack file (a preview) or from the engine, and stops on errors before anything is
+declared.
 """
 
 from __future__ import annotations
@@ -12,17 +13,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from components import catalog, planning
+from components import catalog
 from components.catalog import Catalog
-from components.planning.rules_cluster import check_name
+from components.planning import rules
+from components.planning.rules.cluster import check_name
 from components.planning.shares import with_default_queues
 from components.problems import Problem, errors, in_file_order, render
-from components.spec import document, secrets, unread
-from components.spec.canonical import canonical
 from components.spec.defaults import Default
-from components.spec.document import Document
-from components.spec.reading import PROJECT, Reading, read_config, read_stack
-from components.spec.scalars import json_number
+from components.spec.reading import document, partial, secrets
+from components.spec.reading.canonical import canonical
+from components.spec.reading.document import Document
+from components.spec.reading.reader import PROJECT, Reading, read_config, read_stack
+from components.spec.reading.scalars import json_number
 from components.spec.stack import StackSpec
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -58,7 +60,7 @@ class Settings:
         if not found or self.stack is None:
             return self
         placed = self.reading.placed(found) if self.reading else found
-        accepted = {(each.id, each.path): each.reason for _, each in unread.items(self.stack, "acknowledged")}
+        accepted = {(each.id, each.path): each.reason for _, each in partial.items(self.stack, "acknowledged")}
         told = [_accepted(each, accepted) for each in placed]
         return replace(self, problems=tuple(in_file_order([*self.problems, *told])))
 
@@ -66,7 +68,13 @@ class Settings:
 def tags(settings: Settings) -> dict[str, str]:
     """The user's tags and the stack's own; every resource that can carry tags carries these."""
     stack = settings.valid
-    return {**stack.tags, "project": "trainshed", "stack": settings.name, "environment": stack.environment, "managed-by": "pulumi"}
+    return {
+        **stack.tags,
+        "project": "trainshed",
+        "stack": settings.name,
+        "environment": stack.environment,
+        "managed-by": "pulumi",
+    }
 
 
 def stack_file(stack: str) -> tuple[str, Path]:
@@ -85,7 +93,9 @@ def from_file(stack: str, cat: Catalog | None = None) -> Settings:
 
 
 def from_engine() -> Settings:
-    """Settings of the stack that the engine runs. Raises pulumi.RunError naming every error; warnings go to the engine's log."""
+    """Settings of the stack that the engine runs. Raises pulumi.RunError naming every error; warnings go to the
+    engine's log.
+    """
     import pulumi
     from pulumi.runtime.config import CONFIG, get_config_env, get_config_secret_keys_env, is_config_secret
 
@@ -93,7 +103,9 @@ def from_engine() -> Settings:
     # The language host passes the configuration in the environment; what tests and the automation API set comes on top.
     config = {key: _decoded(value) for key, value in {**get_config_env(), **CONFIG.get()}.items()}
     secret = frozenset({*get_config_secret_keys_env(), *(key for key in config if is_config_secret(key))})
-    settings = _unsaid(_checked(name, read_config(config, _source(name, config), secret), catalog.load()), config, secret)
+    settings = _unsaid(
+        _checked(name, read_config(config, _source(name, config), secret), catalog.load()), config, secret
+    )
     wrong = errors(settings.problems)
     if wrong:
         raise pulumi.RunError("\n".join(["the stack file has errors:", *(f"  {render(each)}" for each in wrong)]))
@@ -104,11 +116,13 @@ def from_engine() -> Settings:
 
 def _checked(name: str, reading: Reading, cat: Catalog) -> Settings:
     stack = with_default_queues(reading.stack, cat) if reading.stack else None
-    found = [*planning.check(stack, cat), *check_name(stack, name, reading.document.file)] if stack else []
+    found = [*rules.check(stack, cat), *check_name(stack, name, reading.document.file)] if stack else []
     problems = in_file_order([*reading.problems, *reading.placed(found)])
     if stack:
         problems = in_file_order(reading.placed(_acknowledged(stack, problems)))
-    return Settings(name=name, stack=stack, problems=tuple(problems), catalog=cat, defaults=reading.defaults, reading=reading)
+    return Settings(
+        name=name, stack=stack, problems=tuple(problems), catalog=cat, defaults=reading.defaults, reading=reading
+    )
 
 
 # Problems that no single reading of the stack file finds: a review's, the plan's and those of the moment.
@@ -124,10 +138,10 @@ def _accepted(problem: Problem, accepted: Mapping[tuple[str, str], str]) -> Prob
 
 def _acknowledged(stack: StackSpec, problems: list[Problem]) -> list[Problem]:
     """Acknowledged warnings become notes with their reason; an acknowledgement of nothing is a warning itself."""
-    accepted = {(each.id, each.path): each.reason for _, each in unread.items(stack, "acknowledged")}
+    accepted = {(each.id, each.path): each.reason for _, each in partial.items(stack, "acknowledged")}
     met = {(each.id, each.path) for each in problems if each.severity == "warning"}
     out = [_accepted(each, accepted) for each in problems]
-    for index, each in unread.items(stack, "acknowledged"):
+    for index, each in partial.items(stack, "acknowledged"):
         if (each.id, each.path) in met or each.id.startswith(_FOUND_LATER):
             continue
         severe = any((other.id, other.path) == (each.id, each.path) and other.severity == "error" for other in problems)
@@ -137,7 +151,9 @@ def _acknowledged(stack: StackSpec, problems: list[Problem]) -> list[Problem]:
             else f"no warning {each.id} is raised at {each.path}"
         )
         hint = "mend it" if severe else "take the acknowledgement out"
-        out.append(Problem(id="acknowledges-nothing", path=f"acknowledged[{index}]", said=said, hint=hint, severity="warning"))
+        out.append(
+            Problem(id="acknowledges-nothing", path=f"acknowledged[{index}]", said=said, hint=hint, severity="warning")
+        )
     return out
 
 

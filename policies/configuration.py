@@ -53,7 +53,9 @@ class Configuration:
 
 
 def parse(written: Mapping[str, Any]) -> Configuration:
-    """A configuration from the engine's file format: a level, or a map of `enforcementLevel` and parameters, for each rule or `all`."""
+    """A configuration from the engine's file format: a level, or a map of `enforcementLevel` and parameters, for
+    each rule or `all`.
+    """
     levels: dict[str, Level] = {}
     values: dict[str, Mapping[str, Any]] = {}
     for name, entry in written.items():

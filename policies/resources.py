@@ -15,11 +15,23 @@ from typing import Any
 from policies.values import Node, Unjudged
 
 WORKLOAD_KINDS = frozenset(
-    {"Pod", "PodTemplate", "Deployment", "DaemonSet", "StatefulSet", "ReplicaSet", "ReplicationController", "Job", "CronJob"}
+    {
+        "Pod",
+        "PodTemplate",
+        "Deployment",
+        "DaemonSet",
+        "StatefulSet",
+        "ReplicaSet",
+        "ReplicationController",
+        "Job",
+        "CronJob",
+    }
 )
 # Custom resources of Kubernetes' own groups (`jobset.x-k8s.io` has a dot more, so it is custom by its name).
 CUSTOM_WORKLOADS = frozenset({"JobSet", "LeaderWorkerSet"})
-POD_HOLDERS = frozenset({"spec", "template", "podTemplate", "jobTemplate", "replicatedJobs", "containers", "initContainers"})
+POD_HOLDERS = frozenset(
+    {"spec", "template", "podTemplate", "jobTemplate", "replicatedJobs", "containers", "initContainers"}
+)
 
 
 def plain_type(token: str) -> str:
@@ -90,7 +102,9 @@ class Resource:
 
     @cached_property
     def hidden_pods(self) -> tuple[str, ...]:
-        """The paths under which a workload's pods can't be seen, because they are unknown or because there are none where some must be."""
+        """The paths under which a workload's pods can't be seen, because they are unknown or because there are
+        none where some must be.
+        """
         if not self.type.startswith("kubernetes:"):
             return ()
         _, version, kind = self.type.split(":", 2)
@@ -100,7 +114,9 @@ class Resource:
         )
         if built_in and kind not in WORKLOAD_KINDS:
             return ()
-        unknown = tuple(node.path for node in self.node.walk() if node.opaque and node.path.rpartition(".")[2] in POD_HOLDERS)
+        unknown = tuple(
+            node.path for node in self.node.walk() if node.opaque and node.path.rpartition(".")[2] in POD_HOLDERS
+        )
         return unknown or (("spec",) if built_in and not self.pods else ())
 
     @cached_property
@@ -134,7 +150,9 @@ class Stack:
             if "*" not in type_:
                 yield from self._by_type.get(type_, ())
             else:
-                yield from (resource for known, many in self._by_type.items() if fnmatchcase(known, type_) for resource in many)
+                yield from (
+                    resource for known, many in self._by_type.items() if fnmatchcase(known, type_) for resource in many
+                )
 
     def companions(self, owner: Resource, type_: str, key: str, *names: str) -> list[Resource]:
         """The resources of a type whose input `key` refers to `owner`, which may be named by any of `names` or by its URN's dependency.
@@ -152,7 +170,9 @@ class Stack:
                 case _:
                     pass
         if not sure and doubtful:
-            raise Unjudged(key, f"of {doubtful[0].name} is not known, so it can't be told whether it belongs to {owner.name}")
+            raise Unjudged(
+                key, f"of {doubtful[0].name} is not known, so it can't be told whether it belongs to {owner.name}"
+            )
         return sure
 
 
@@ -173,13 +193,19 @@ def refers(resource: Resource, key: str, owner: Resource, *names: str) -> bool |
 
 def names_of(owner: Resource, *names: str) -> set[str]:
     """The values by which others may name this resource, as far as they are known: its id, arn and name inputs."""
-    return {value for name in ("id", "arn", *names) if isinstance(value := owner.at(name).value, str) and not owner.at(name).opaque}
+    return {
+        value
+        for name in ("id", "arn", *names)
+        if isinstance(value := owner.at(name).value, str) and not owner.at(name).opaque
+    }
 
 
 def resources_from(records: Iterable[Mapping[str, Any]]) -> Stack:
     """The stack of a preview's records, each resource with the inputs of its provider beside it."""
     resources = [Resource.from_record(record) for record in records]
-    providers = {resource.urn: resource.inputs for resource in resources if resource.type.startswith("pulumi:providers:")}
+    providers = {
+        resource.urn: resource.inputs for resource in resources if resource.type.startswith("pulumi:providers:")
+    }
     return Stack(tuple(_with_provider(resource, providers) for resource in resources))
 
 
@@ -188,4 +214,6 @@ def _with_provider(resource: Resource, providers: Mapping[str, Mapping[str, Any]
     inputs = providers.get(resource.provider) or providers.get(resource.provider.rpartition("::")[0])
     if inputs is None:
         return resource
-    return Resource(**{**{name: getattr(resource, name) for name in Resource.__dataclass_fields__}, "provider_inputs": inputs})
+    return Resource(
+        **{**{name: getattr(resource, name) for name in Resource.__dataclass_fields__}, "provider_inputs": inputs}
+    )

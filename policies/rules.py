@@ -46,7 +46,9 @@ Outcome = Finding | Doubt
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """A rule's parameters (its schema's defaults under the configured values), today's date, and what the caller estimated."""
+    """A rule's parameters (its schema's defaults under the configured values), today's date, and what the caller
+    estimated.
+    """
 
     values: Mapping[str, Any] = field(default_factory=dict)
     today: date | None = None
@@ -99,7 +101,9 @@ def rule(
     parameters: Mapping[str, Mapping[str, Any]] | None = None,
     remedy: Remedy | None = None,
 ) -> Callable[[Check], Rule]:
-    """Makes a rule of a check function. Without a level, critical and high rules are mandatory and the others advisory."""
+    """Makes a rule of a check function. Without a level, critical and high rules are mandatory and the others
+    advisory.
+    """
 
     def declare(check: Check) -> Rule:
         return Rule(
@@ -151,7 +155,9 @@ def missing(path: str) -> Node:
 
 
 def editable(inputs: dict[str, Any], key: str) -> dict[str, Any] | None:
-    """The map under a key of the wire's inputs, made where it is missing; None where it is unknown, secret or of another type."""
+    """The map under a key of the wire's inputs, made where it is missing; None where it is unknown, secret or of
+    another type.
+    """
     if inputs.get(key) is None:
         inputs[key] = {}
     return inputs[key] if _is_plain_map(inputs[key]) else None

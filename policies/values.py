@@ -51,7 +51,9 @@ class Unjudged(Exception):
 
 
 class WrongType(Exception):
-    """A rule met a value of a type the provider would refuse; it is a violation, because nothing can be concluded from it."""
+    """A rule met a value of a type the provider would refuse; it is a violation, because nothing can be
+    concluded from it.
+    """
 
     def __init__(self, node: Node, wanted: str) -> None:
         super().__init__(f"{node.path} is no {wanted}")

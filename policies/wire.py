@@ -120,7 +120,9 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
         response = analyzer_pb2.RemediateResponse()
         level = self._evaluator.configuration.level
         asked = [
-            rule for rule in self._pack.applying_to(plain_type(request.type)) if rule.remedy is not None and level(rule) == "remediate"
+            rule
+            for rule in self._pack.applying_to(plain_type(request.type))
+            if rule.remedy is not None and level(rule) == "remediate"
         ]
         if not asked:
             return response
@@ -204,14 +206,18 @@ def _resource(request: analyzer_pb2.AnalyzeRequest | analyzer_pb2.AnalyzerResour
         protect=request.options.protect,
         provider=request.provider.urn,
         depends_on=tuple(request.dependencies) if whole else (),
-        property_depends_on={key: tuple(value.urns) for key, value in request.propertyDependencies.items()} if whole else {},
+        property_depends_on={key: tuple(value.urns) for key, value in request.propertyDependencies.items()}
+        if whole
+        else {},
         provider_inputs=plain(request.provider.properties) if request.HasField("provider") else None,
         dependencies_known=whole,
     )
 
 
 def serve(pack: Pack, *, today: Callable[[], date] | None = None) -> None:
-    """Serves the pack until the engine cancels it or ends the process, after printing the port as the engine expects."""
+    """Serves the pack until the engine cancels it or ends the process, after printing the port as the engine
+    expects.
+    """
     server = grpc.server(ThreadPoolExecutor(max_workers=4), options=_OPTIONS)
     analyzer = Analyzer(pack, today)
     analyzer_pb2_grpc.add_AnalyzerServicer_to_server(analyzer, server)

@@ -1,7 +1,8 @@
-"""Writes infra/aws_shapes.json: what the AWS classes that this project uses are called and how they are filled, read from the SDK itself.
+"""Writes infra/offline/aws_shapes.json: what the AWS classes that this project uses are called and how they are filled,
+read from the SDK itself.
 
-Run it after the SDK's version or the set of used classes changes: `python scripts/regenerate_aws_shapes.py`; with `--check` it only says
-whether the file is up to date.
+Run it after the SDK's version or the set of used classes changes: `python scripts/regenerate_aws_shapes.py`; with
+`--check` it only says whether the file is up to date.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from pulumi import _types
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from infra.recording import record  # noqa: E402
+from infra.offline.recorder import record  # noqa: E402
 
-FILE = ROOT / "infra" / "aws_shapes.json"
+FILE = ROOT / "infra" / "offline" / "aws_shapes.json"
 SOURCES = ("components", "infra")
 _MENTION = re.compile(r"\baws\.([a-z0-9]+)\.([A-Z]\w*)")
 
@@ -84,7 +85,9 @@ def registered(cls: type[pulumi.CustomResource]) -> tuple[str, dict[str, Any], p
     """Token, properties and options that a class registers when it is given nothing."""
     said: list[tuple[str, dict[str, Any], pulumi.ResourceOptions]] = []
 
-    def note(self: object, token: str, name: str, props: Any = None, opts: Any = None, *more: object, **others: object) -> None:
+    def note(
+        self: object, token: str, name: str, props: Any = None, opts: Any = None, *more: object, **others: object
+    ) -> None:
         assert not more and not others, f"{cls.__name__} registers in a way that a stand-in doesn't know"
         said.append((token, vars(props), opts))
         raise _Seen
@@ -106,7 +109,9 @@ def resource(cls: type[pulumi.CustomResource], shapes: Shapes) -> dict[str, Any]
     arguments = getattr(holder, f"{cls.__name__}InitArgs", None) or getattr(holder, f"{cls.__name__}Args")
     token, props, opts = registered(cls)
     required = [
-        name for name, given in inspect.signature(arguments.__init__).parameters.items() if given.default is inspect.Parameter.empty
+        name
+        for name, given in inspect.signature(arguments.__init__).parameters.items()
+        if given.default is inspect.Parameter.empty
     ]
     inputs = shapes.fields(arguments)
     found = {
@@ -154,7 +159,10 @@ def main() -> int:
         print(f"{FILE.relative_to(ROOT)} is up to date")
         return 0
     if check:
-        print(f"{FILE.relative_to(ROOT)} is not what the SDK says: run python scripts/regenerate_aws_shapes.py", file=sys.stderr)
+        print(
+            f"{FILE.relative_to(ROOT)} is not what the SDK says: run python scripts/regenerate_aws_shapes.py",
+            file=sys.stderr,
+        )
         return 1
     FILE.write_text(wanted)
     print(f"wrote {FILE.relative_to(ROOT)}")

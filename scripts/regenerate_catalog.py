@@ -1,6 +1,7 @@
 """Writes components/catalog/data/instances.json from EC2's own data as shipped in moto and from supplement.yaml.
 
-Run it after either changes: `python scripts/regenerate_catalog.py`; with `--check` it only says whether the file is up to date.
+Run it after either changes: `python scripts/regenerate_catalog.py`; with `--check` it only says whether the file is up
+to date.
 """
 
 from __future__ import annotations
@@ -41,7 +42,11 @@ def api_zones() -> dict[str, dict[str, list[str]]]:
 
 def chosen(types: Iterable[str], supplement: Mapping[str, Any]) -> list[str]:
     families, listed, left_out = (set(supplement[key]) for key in ("families_listed", "types_listed", "sizes_left_out"))
-    return sorted(name for name in types if name in listed or (name.split(".")[0] in families and name.split(".")[1] not in left_out))
+    return sorted(
+        name
+        for name in types
+        if name in listed or (name.split(".")[0] in families and name.split(".")[1] not in left_out)
+    )
 
 
 def gbps(performance: str) -> float:
@@ -80,7 +85,9 @@ def described(api: Mapping[str, Any]) -> Row:
             "max_interfaces": network["MaximumNetworkInterfaces"],
             "interfaces_per_card": cards[0]["MaximumNetworkInterfaces"],
             "ipv4_per_interface": network["Ipv4AddressesPerInterface"],
-            "tcp_established_timeout_seconds": network["ConnectionTrackingConfiguration"]["DefaultTcpEstablishedTimeout"],
+            "tcp_established_timeout_seconds": network["ConnectionTrackingConfiguration"][
+                "DefaultTcpEstablishedTimeout"
+            ],
         },
         "usage": api["SupportedUsageClasses"],
         "placement_strategies": sorted(api["PlacementGroupInfo"]["SupportedStrategies"]),
@@ -91,7 +98,10 @@ def described(api: Mapping[str, Any]) -> Row:
 
 def packed(name: str, zones: Mapping[str, list[str]], prefixes: Mapping[str, str]) -> dict[str, str]:
     """region -> the digits of its zones: every zone id is the region's prefix, `-az` and one digit."""
-    digits = {region: "".join(zone.removeprefix(f"{prefixes[region]}-az") for zone in ids) for region, ids in sorted(zones.items())}
+    digits = {
+        region: "".join(zone.removeprefix(f"{prefixes[region]}-az") for zone in ids)
+        for region, ids in sorted(zones.items())
+    }
     for region, text in digits.items():
         if not (text.isdigit() and len(text) == len(zones[region])):
             raise ValueError(f"{name}: zones of {region} don't pack: {zones[region]}")
@@ -117,7 +127,9 @@ def images(arch: str, vendor: str | None, family: Mapping[str, Any]) -> list[str
     return [f"AL2023_{cpu}_STANDARD", f"BOTTLEROCKET_{cpu}", f"BOTTLEROCKET_{cpu}_FIPS", "CUSTOM"]
 
 
-def row_of(name: str, told: Row, zones: Mapping[str, list[str]], supplement: Mapping[str, Any], prefixes: Mapping[str, str]) -> Row:
+def row_of(
+    name: str, told: Row, zones: Mapping[str, list[str]], supplement: Mapping[str, Any], prefixes: Mapping[str, str]
+) -> Row:
     family_name = name.split(".")[0]
     facts = {**supplement["families"].get(family_name, {}), **supplement["types"].get(name, {})}
     unverified = [*facts.get("unverified", []), *told.get("unverified", [])]
@@ -138,7 +150,8 @@ def row_of(name: str, told: Row, zones: Mapping[str, list[str]], supplement: Map
         count = facts.get("card_count", told["card_count"])
         kind, speed = facts["link"] if count > 1 else ("none", None)
         accelerator = {**card, "count": count, "interconnect_kind": kind, "interconnect_gb_per_s": speed}
-    # FSx's EFA clients: machines with EFA on Nitro v4 or later, except trn2. From memory, so every such answer is flagged.
+    # FSx's EFA clients: machines with EFA on Nitro v4 or later, except trn2. From memory, so every such answer is
+    # flagged.
     lustre_efa = efa and (facts.get("nitro") or 0) >= 4 and not facts.get("no_lustre_efa", False)
     if efa:
         unverified.append("lustre_efa_client")
@@ -181,7 +194,9 @@ def rendered(supplement: Mapping[str, Any]) -> str:
     """The whole file: one line a type, so that a change reads as one line."""
     types, offers = api_types(), api_zones()
     names = chosen(types, supplement)
-    prefixes = {region: zones[0].rpartition("-az")[0] for by_region in offers.values() for region, zones in by_region.items()}
+    prefixes = {
+        region: zones[0].rpartition("-az")[0] for by_region in offers.values() for region, zones in by_region.items()
+    }
     told = {name: described(types[name]) for name in names} | supplement["absent"]
     rows = {name: row_of(name, told[name], offers.get(name, {}), supplement, prefixes) for name in sorted(told)}
     note = 'zones holds digits: a zone id is the region\'s prefix under "regions", "-az" and one digit'

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from infra.recording import Record, Recording, record, run
+from infra.offline.recorder import Record, Recording, record, run
 
 __all__ = ["Record", "Recording", "named", "of_type", "one", "record", "run"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from components import catalog
 from components.planning.shares import with_default_queues
 from components.problems import errors, render
-from components.spec.reading import read_stack, read_text
+from components.spec.reading.reader import read_stack, read_text
 from components.spec.stack import StackSpec
 from components.spec.task import TaskSpec, read_task, read_task_text
 
@@ -27,7 +27,9 @@ def stack(name: str) -> StackSpec:
 
 
 def stack_of(*, pools: str, queues: str = "[]", rest: str = "", environment: str = "prod") -> StackSpec:
-    """A stack in us-west-2 with these pools and queues, written in YAML's flow style; `rest` are further lines of config."""
+    """A stack in us-west-2 with these pools and queues, written in YAML's flow style; `rest` are further lines of
+    config.
+    """
     text = f"""config:
   aws:region: us-west-2
   trainshed:environment: {environment}
@@ -48,11 +50,12 @@ def task(name: str) -> TaskSpec:
     return reading.task
 
 
-SMALL_TASK = """task: small
-image: 111122223333.dkr.ecr.us-west-2.amazonaws.com/trainer@sha256:2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae
+DIGEST = "sha256:2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"
+SMALL_TASK = f"""task: small
+image: 111122223333.dkr.ecr.us-west-2.amazonaws.com/trainer@{DIGEST}
 command: [python, -m, trainer.main]
-resources: {pool: train, nodes: 2}
-recovery: {auto_restart: false}
+resources: {{pool: train, nodes: 2}}
+recovery: {{auto_restart: false}}
 """
 
 

@@ -1,4 +1,5 @@
-"""A pytest plugin: tests whose real tool this machine lacks are left out and listed, or fail where nothing may be left out.
+"""A pytest plugin: tests whose real tool this machine lacks are left out and listed, or fail where nothing may be left
+out.
 
 `@pytest.mark.engine` and its like name what a test needs as a whole; the fixture `need` names one program more.
 TRAINSHED_REQUIRE_LIVE=1 turns every omission into a failure: CI sets it.
@@ -18,7 +19,7 @@ from typing import NoReturn
 
 import pytest
 
-from trainshed.control_plane import tools
+from trainshed.sandbox import tools
 
 PROGRAMS = {
     "engine": ("pulumi",),

@@ -7,7 +7,9 @@ from typing import Any
 
 
 def each_row(rows: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[[], None]]:
-    """The decorated function takes one row (a tuple is spread over its arguments); the test fails once, with all rows that failed."""
+    """The decorated function takes one row (a tuple is spread over its arguments); the test fails once, with all rows
+    that failed.
+    """
     listed = [row if isinstance(row, tuple) else (row,) for row in rows]
     assert listed, "a table without rows tests nothing"
 

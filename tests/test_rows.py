@@ -12,7 +12,9 @@ def test_every_row_that_fails_is_named() -> None:
     def ones(name: str, number: int) -> None:
         assert number == 2, f"{name} has {number}"
 
-    with pytest.raises(AssertionError, match=r"2 of 3 rows fail\na, 1: AssertionError: a has 1[\s\S]*\nc, 1: AssertionError: c has 1"):
+    with pytest.raises(
+        AssertionError, match=r"2 of 3 rows fail\na, 1: AssertionError: a has 1[\s\S]*\nc, 1: AssertionError: c has 1"
+    ):
         ones()
 
 

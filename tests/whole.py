@@ -12,7 +12,7 @@ from pathlib import Path
 
 from components.problems import errors, render
 from infra.build import build
-from infra.recording import Recording, run
+from infra.offline.recorder import Recording, run
 from infra.settings import STACKS, from_file
 
 NAMES = tuple(sorted(path.stem.removeprefix("Pulumi.") for path in STACKS.glob("Pulumi.*.yaml")))

@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from trainshed.control_plane.tools import BUILT, PACKAGED, Tool, cache, find  # noqa: E402
+from trainshed.sandbox.tools import BUILT, PACKAGED, Tool, cache, find  # noqa: E402
 
 HEARTBEAT_SECONDS = 30
 
@@ -34,7 +34,9 @@ def say(text: str) -> None:
 
 @contextmanager
 def told(what: str) -> Iterator[None]:
-    """Print what begins, a line every half minute while it lasts, and how long it took: a silent CI looks like a dead one."""
+    """Print what begins, a line every half minute while it lasts, and how long it took: a silent CI looks like a
+    dead one.
+    """
     started = time.monotonic()
     done = threading.Event()
 
@@ -68,14 +70,18 @@ def locked(folder: Path) -> Iterator[None]:
 def go(arguments: list[str], folder: Path) -> str:
     """Run Go with nothing of the caller's flags that could change what is built."""
     environment = {**os.environ, "GOFLAGS": "-mod=readonly -buildvcs=false", "GOWORK": "off", "CGO_ENABLED": "0"}
-    finished = subprocess.run(["go", *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    finished = subprocess.run(
+        ["go", *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
     if finished.returncode != 0:
         raise SystemExit(f"go {' '.join(arguments)} failed in {folder}:\n{finished.stderr[-6000:]}")
     return finished.stdout
 
 
 def module_folder(module: str, folder: Path) -> Path:
-    return Path(json.loads(go(["mod", "download", "-json", f"{module}@{module_version(module, folder)}"], folder))["Dir"])
+    return Path(
+        json.loads(go(["mod", "download", "-json", f"{module}@{module_version(module, folder)}"], folder))["Dir"]
+    )
 
 
 def module_version(module: str, folder: Path) -> str:
@@ -129,16 +135,25 @@ def listing() -> str:
         for program in tool.binaries:
             where = find(program)
             lines.append(f"{program:30} {tool.version:10} {where or 'not built'}")
-    lines += [f"{entry.name:30} {'(package)':10} {find(entry.name) or 'not installed: ' + entry.package}" for entry in PACKAGED]
+    lines += [
+        f"{entry.name:30} {'(package)':10} {find(entry.name) or 'not installed: ' + entry.package}"
+        for entry in PACKAGED
+    ]
     return "\n".join(lines)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--list", action="store_true", help="show each program and where it lies, build nothing")
-    parser.add_argument("--env", action="store_true", help="print a line that puts the built programs on a shell's PATH")
     parser.add_argument(
-        "--only", action="append", metavar="NAME", choices=[tool.name for tool in BUILT], help="build only this one (may be repeated)"
+        "--env", action="store_true", help="print a line that puts the built programs on a shell's PATH"
+    )
+    parser.add_argument(
+        "--only",
+        action="append",
+        metavar="NAME",
+        choices=[tool.name for tool in BUILT],
+        help="build only this one (may be repeated)",
     )
     arguments = parser.parse_args()
     if arguments.list:

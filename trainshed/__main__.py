@@ -14,11 +14,12 @@ from trainshed import spared_imports
 
 def main() -> None:
     """Entry point of the console script."""
-    # Nearly all objects of a command live to its end: looking through them again and again, and once more at the exit, took a tenth of it.
+    # Nearly all objects of a command live to its end: looking through them again and again, and once more at the exit,
+    # took a tenth of it.
     gc.set_threshold(400_000, 50, 100)
     atexit.register(gc.freeze)
     spared_imports.install()
-    from trainshed.commands import app
+    from trainshed.cli.app import app
 
     app(prog_name="trainshed")
 

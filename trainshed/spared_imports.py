@@ -1,6 +1,8 @@
-"""Modules that libraries import and a command hardly ever uses: they are loaded when something first asks them for anything.
+"""Modules that libraries import and a command hardly ever uses: they are loaded when something first asks them for
+anything.
 
-Hides the import hook. Nothing is replaced: each is the library's own module, later or never. Together they take a tenth of a preview.
+Hides the import hook. Nothing is replaced: each is the library's own module, later or never. Together they take a tenth
+of a preview.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ class _Finder:
     def __init__(self, names: frozenset[str]) -> None:
         self._names = names
 
-    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         if name not in self._names:
             return None
         spec = PathFinder.find_spec(name, path, target)

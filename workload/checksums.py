@@ -1,7 +1,7 @@
 """Checksums of files: SHA-256 from the standard library, CRC-32C (Castagnoli) from whichever fast module the image has.
 
-It hides that Python has no CRC-32C of its own: without one of the known modules a table in pure Python answers, right but slow (see
-`crc32c_speed`).
+It hides that Python has no CRC-32C of its own: without one of the known modules a table in pure Python answers, right
+but slow (see `crc32c_speed`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import importlib
 from pathlib import Path
 from typing import Callable, Protocol
 
-from workload.durable import CHUNK_BYTES
+from workload.atomic_files import CHUNK_BYTES
 
 
 class Checksum(Protocol):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The heartbeat program: every rank leaves its step and time, a watcher tells when one has stopped, and on which node.
 
-It hides whose clock counts: a watcher that keeps running trusts only what it saw change, by its own clock, since clocks of a thousand
-nodes differ; a single look has to believe the times in the files.
+It hides whose clock counts: a watcher that keeps running trusts only what it saw change, by its own clock, since clocks
+of a thousand nodes differ; a single look has to believe the times in the files.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 if not __package__:  # run as a file: the folder above holds the package
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
-from workload.durable import write_file
+from workload.atomic_files import write_file
 from workload.progress import seconds_in_words
 
 FILE_NAME = re.compile(r"^rank-(?P<rank>\d{6,})\.json$")
@@ -31,7 +31,9 @@ WRITE_EVERY_SECONDS = 5.0
 
 
 def node_name() -> str:
-    """The Kubernetes node where the pod says it, else the host's name. `NODE_NAME` comes from the downward API (`spec.nodeName`)."""
+    """The Kubernetes node where the pod says it, else the host's name. `NODE_NAME` comes from the downward API
+    (`spec.nodeName`).
+    """
     return os.environ.get("NODE_NAME") or socket.gethostname()
 
 
@@ -104,11 +106,13 @@ class Stale:
         }
 
 
-def stale(beats: Mapping[int, Beat], silent: Mapping[int, float], ranks: Iterable[int], waited: float, timeout: float) -> list[Stale]:
+def stale(
+    beats: Mapping[int, Beat], silent: Mapping[int, float], ranks: Iterable[int], waited: float, timeout: float
+) -> list[Stale]:
     """Ranks silent for longer than `timeout`, the likeliest culprit first.
 
-    When one rank stops, the others stop with it at the next collective call: so the lowest step comes first, then the longest silence.
-    A rank that never beat comes before all.
+    When one rank stops, the others stop with it at the next collective call: so the lowest step comes first, then the
+    longest silence. A rank that never beat comes before all.
     """
     found = []
     for rank in ranks:
@@ -122,7 +126,10 @@ def stale(beats: Mapping[int, Beat], silent: Mapping[int, float], ranks: Iterabl
 
 def report(found: list[Stale], as_json: bool) -> None:
     if as_json:
-        print(json.dumps({"hang": True, "node": found[0].as_json()["node"], "stale": [one.as_json() for one in found]}), flush=True)
+        print(
+            json.dumps({"hang": True, "node": found[0].as_json()["node"], "stale": [one.as_json() for one in found]}),
+            flush=True,
+        )
         return
     print(f"hang: {len(found)} ranks are silent; first to look at: {found[0]}", flush=True)
     for one in found[1:8]:
@@ -147,7 +154,9 @@ class Watch:
         return {rank: now - since for rank, (_, since) in self._seen.items()}
 
 
-def watch(folder: Path, ranks: Iterable[int], timeout: float, interval: float, as_json: bool, parent: int | None = None) -> int:
+def watch(
+    folder: Path, ranks: Iterable[int], timeout: float, interval: float, as_json: bool, parent: int | None = None
+) -> int:
     """Look until a rank is silent for longer than `timeout`. Ends with 0 when the process `parent` has ended."""
     ranks, seen = list(ranks), Watch()
     while parent is None or alive(parent):
@@ -191,19 +200,29 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="heartbeat",
         description="Leave signs of life, and find the rank that stopped.",
-        epilog="exit codes: 0 all ranks live, 1 a rank is silent for longer than the timeout (its node is named), 2 used wrongly",
+        epilog=(
+            "exit codes: 0 all ranks live, 1 a rank is silent for longer than the timeout (its node is named), 2 used"
+            " wrongly"
+        ),
     )
     verbs = top.add_subparsers(dest="verb", required=True, metavar="{watch,check,beat}")
     for verb, words in (("watch", "look until a rank has stopped"), ("check", "look once, for a liveness probe")):
         one = verbs.add_parser(verb, help=words)
         one.add_argument("folder", type=Path, help="folder of the heartbeat files")
         one.add_argument("--world-size", type=int, required=True, help="number of ranks that must beat")
-        one.add_argument("--first-rank", type=int, default=0, help="first rank, where the folder is one node's (default 0)")
+        one.add_argument(
+            "--first-rank", type=int, default=0, help="first rank, where the folder is one node's (default 0)"
+        )
         one.add_argument("--hang-timeout", type=float, required=True, help="seconds of silence that mean a hang")
         one.add_argument("--json", action="store_true")
         if verb == "watch":
             one.add_argument("--interval", type=float, default=10.0, help="seconds between two looks (default 10)")
-            one.add_argument("--until-process-ends", type=int, metavar="PID", help="stop watching, with 0, when this process has ended")
+            one.add_argument(
+                "--until-process-ends",
+                type=int,
+                metavar="PID",
+                help="stop watching, with 0, when this process has ended",
+            )
     one = verbs.add_parser("beat", help="write one heartbeat")
     one.add_argument("folder", type=Path)
     one.add_argument("--rank", type=int, required=True)
@@ -222,7 +241,14 @@ def main(words: list[str] | None = None) -> int:
     ranks = list(range(arguments.first_rank, arguments.first_rank + arguments.world_size))
     if arguments.verb == "check":
         return look_once(arguments.folder, ranks, arguments.hang_timeout, arguments.json)
-    return watch(arguments.folder, ranks, arguments.hang_timeout, arguments.interval, arguments.json, arguments.until_process_ends)
+    return watch(
+        arguments.folder,
+        ranks,
+        arguments.hang_timeout,
+        arguments.interval,
+        arguments.json,
+        arguments.until_process_ends,
+    )
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TextIO
 
-from workload.durable import write_file
+from workload.atomic_files import write_file
 
 PRINT_EVERY_SECONDS = 0.2
 WRITE_EVERY_SECONDS = 10.0
@@ -40,9 +40,13 @@ def escape_label(value: str) -> str:
 
 
 class Progress:
-    """Counts of files and bytes by outcome (`copied`, `kept`, `warmed`, `failed`), safe to add to from several threads."""
+    """Counts of files and bytes by outcome (`copied`, `kept`, `warmed`, `failed`), safe to add to from several
+    threads.
+    """
 
-    def __init__(self, work: str, files: int, size: int, metrics_file: Path | None = None, stream: TextIO | None = None) -> None:
+    def __init__(
+        self, work: str, files: int, size: int, metrics_file: Path | None = None, stream: TextIO | None = None
+    ) -> None:
         self.work, self.total_files, self.total_bytes = work, files, size
         self._metrics_file, self._stream = metrics_file, sys.stderr if stream is None else stream
         self._terminal = self._stream.isatty()
@@ -92,7 +96,11 @@ class Progress:
         """`staging 120/20000 files, 1.2/9.8 GiB, 310.0 MiB/s, 28s left`"""
         files, size = sum(self._files.values()), sum(self._bytes.values())
         rate = self._moved / self.seconds if self.seconds > 0 else 0.0
-        left = f", {seconds_in_words((self.total_bytes - size) / rate)} left" if rate > 0 and size < self.total_bytes else ""
+        left = (
+            f", {seconds_in_words((self.total_bytes - size) / rate)} left"
+            if rate > 0 and size < self.total_bytes
+            else ""
+        )
         amount = f"{bytes_in_words(size)} of {bytes_in_words(self.total_bytes)}"
         return f"{self.work} {files}/{self.total_files} files, {amount}, {bytes_in_words(rate)}/s{left}"
 
@@ -106,7 +114,10 @@ class Progress:
         lines = []
         for suffix, kind, help_text, values in groups:
             lines += [f"# HELP {name}_{suffix} {help_text}", f"# TYPE {name}_{suffix} {kind}"]
-            lines += [f'{name}_{suffix}{{work="{work}",outcome="{escape_label(key)}"}} {values[key]}' for key in sorted(values)]
+            lines += [
+                f'{name}_{suffix}{{work="{work}",outcome="{escape_label(key)}"}} {values[key]}'
+                for key in sorted(values)
+            ]
         single: list[tuple[str, str, float]] = [
             ("files_expected", "Files in the manifest's part.", self.total_files),
             ("bytes_expected", "Bytes in the manifest's part.", self.total_bytes),
@@ -115,7 +126,11 @@ class Progress:
         if exit_code is not None:
             single.append(("exit_code", "Exit code of the finished run.", exit_code))
         for suffix, help_text, value in single:
-            lines += [f"# HELP {name}_{suffix} {help_text}", f"# TYPE {name}_{suffix} gauge", f'{name}_{suffix}{{work="{work}"}} {value}']
+            lines += [
+                f"# HELP {name}_{suffix} {help_text}",
+                f"# TYPE {name}_{suffix} gauge",
+                f'{name}_{suffix}{{work="{work}"}} {value}',
+            ]
         return "\n".join(lines) + "\n"
 
     def finish(self, exit_code: int) -> None:

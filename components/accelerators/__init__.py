@@ -36,7 +36,9 @@ def for_vendor(vendor: str) -> Accelerator:
     try:
         return FAMILIES[vendor]
     except KeyError:
-        raise UnknownVendor(f'no adapter drives "{vendor}" cards; there are adapters for {listed(sorted(FAMILIES))}') from None
+        raise UnknownVendor(
+            f'no adapter drives "{vendor}" cards; there are adapters for {listed(sorted(FAMILIES))}'
+        ) from None
 
 
 def of(instance: InstanceType) -> Accelerator | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, Literal
 
-from components import labels as node_labels
+from components import node_labels
 
 Action = Literal["replace", "reboot", "application", "watch"]
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
@@ -33,7 +33,8 @@ class HostMount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DevicePlugin:
-    """The daemon that shows cards (or fabric devices) to the kubelet. `image` is a key of the catalog's container images.
+    """The daemon that shows cards (or fabric devices) to the kubelet. `image` is a key of the catalog's container
+    images.
 
     `cluster_rules` are the RBAC rules its own service account needs; empty for a plugin that never calls the API.
     """
@@ -83,7 +84,9 @@ class Telemetry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accelerator:
-    """One family of cards. `resource_name` is what pods ask for and also the key of the taint that keeps other pods away."""
+    """One family of cards. `resource_name` is what pods ask for and also the key of the taint that keeps other pods
+    away.
+    """
 
     vendor: str
     resource_name: str
@@ -93,7 +96,9 @@ class Accelerator:
     environment: Mapping[str, str] = field(default_factory=lambda: NOTHING)
     health_codes: tuple[HealthCode, ...] = ()
     telemetry: Telemetry | None = None
-    gate_kind: str | None = None  # the word for its device files in workload/gate.py; None where that program doesn't know them
+    gate_kind: str | None = (
+        None  # the word for its device files in workload/preflight/gate.py; None where that program doesn't know them
+    )
     taint_value: str = "present"
     extra_labels: Mapping[str, str] = field(default_factory=lambda: NOTHING)
 

@@ -1,6 +1,7 @@
 """AWS Trainium: whole chips as the resource, the Neuron device plugin with its RBAC, and the runtime's own faults.
 
-Hides that the plugin, unlike NVIDIA's, reads its node and annotates pods through the API, so it needs an account with rights.
+Hides that the plugin, unlike NVIDIA's, reads its node and annotates pods through the API, so it needs an account with
+rights.
 """
 
 from __future__ import annotations
@@ -14,7 +15,12 @@ PLUGIN = DevicePlugin(
     image="neuron-device-plugin",
     resource_name="aws.amazon.com/neuron",
     mounts=(
-        HostMount(name="device-plugins", path="/var/lib/kubelet/device-plugins", mount="/var/lib/kubelet/device-plugins", kind="Directory"),
+        HostMount(
+            name="device-plugins",
+            path="/var/lib/kubelet/device-plugins",
+            mount="/var/lib/kubelet/device-plugins",
+            kind="Directory",
+        ),
         HostMount(name="run", path="/run", mount="/run"),
     ),
     environment=MappingProxyType({"KUBECONFIG": "/etc/kubernetes/kubelet.conf"}),
@@ -22,7 +28,9 @@ PLUGIN = DevicePlugin(
     cluster_rules=(
         MappingProxyType({"apiGroups": ("",), "resources": ("nodes",), "verbs": ("get", "list", "watch")}),
         MappingProxyType({"apiGroups": ("",), "resources": ("events",), "verbs": ("create", "patch")}),
-        MappingProxyType({"apiGroups": ("",), "resources": ("pods",), "verbs": ("get", "list", "watch", "patch", "update")}),
+        MappingProxyType(
+            {"apiGroups": ("",), "resources": ("pods",), "verbs": ("get", "list", "watch", "patch", "update")}
+        ),
         MappingProxyType({"apiGroups": ("",), "resources": ("nodes/status",), "verbs": ("patch", "update")}),
     ),
 )
@@ -31,7 +39,9 @@ PLUGIN = DevicePlugin(
 FAULTS = (
     HealthCode(code="NeuronDMAError", meaning="a DMA engine failed", action="replace"),
     HealthCode(code="NeuronHBMUncorrectableError", meaning="uncorrectable memory error", action="replace"),
-    HealthCode(code="NeuronNCUncorrectableError", meaning="uncorrectable error in a NeuronCore's memory", action="replace"),
+    HealthCode(
+        code="NeuronNCUncorrectableError", meaning="uncorrectable error in a NeuronCore's memory", action="replace"
+    ),
     HealthCode(code="NeuronSRAMUncorrectableError", meaning="uncorrectable error in on-chip memory", action="replace"),
 )
 

@@ -1,6 +1,7 @@
 """NVIDIA GPUs: the device plugin without the RDMA take-over, DCGM telemetry, and what each XID code asks for.
 
-Hides that the machine image already brings driver, container toolkit and fabric manager: only the plugin is left to run.
+Hides that the machine image already brings driver, container toolkit and fabric manager: only the plugin is left to
+run.
 """
 
 from __future__ import annotations
@@ -19,21 +20,30 @@ PLUGIN = DevicePlugin(
             "DEVICE_LIST_STRATEGY": "envvar",
             "FAIL_ON_INIT_ERROR": "true",
             "MIG_STRATEGY": "none",
-            # On by default since 0.19: it mounts every /dev/infiniband/uverbs* into GPU pods, behind the EFA plugin's back.
+            # On by default since 0.19: it mounts every /dev/infiniband/uverbs* into GPU pods, behind the EFA plugin's
+            # back.
             "MOFED_ENABLED": "false",
             "NVIDIA_DRIVER_CAPABILITIES": "compute,utility",
             "NVIDIA_VISIBLE_DEVICES": "all",
         }
     ),
     mounts=(
-        HostMount(name="device-plugins", path="/var/lib/kubelet/device-plugins", mount="/var/lib/kubelet/device-plugins", kind="Directory"),
+        HostMount(
+            name="device-plugins",
+            path="/var/lib/kubelet/device-plugins",
+            mount="/var/lib/kubelet/device-plugins",
+            kind="Directory",
+        ),
     ),
 )
 
-# Meanings: NVIDIA's "XID Errors" guide. "replace" and "reboot" are the codes that the EKS node monitoring agent turns into a node
-# condition (monitors/nvidia/dcgm, 2026-09) and the action that EKS node repair takes (user guide, 2026-07); the rest stay events.
+# Meanings: NVIDIA's "XID Errors" guide. "replace" and "reboot" are the codes that the EKS node monitoring agent turns
+# into a node condition (monitors/nvidia/dcgm, 2026-09) and the action that EKS node repair takes (user guide, 2026-07);
+# the rest stay events.
 XID = (
-    HealthCode(code="13", meaning="graphics engine exception, usually a kernel that reads out of bounds", action="application"),
+    HealthCode(
+        code="13", meaning="graphics engine exception, usually a kernel that reads out of bounds", action="application"
+    ),
     HealthCode(code="31", meaning="memory page fault of a kernel", action="reboot"),
     HealthCode(code="43", meaning="the GPU stopped processing after an application's error", action="application"),
     HealthCode(code="45", meaning="preemptive clean-up, follows another error", action="watch"),
@@ -60,7 +70,8 @@ NVIDIA = Accelerator(
     environment=MappingProxyType(
         {
             "NCCL_DEBUG": "WARN",
-            # A failed collective ends its process instead of waiting for ever; the failure policy then restarts the gang.
+            # A failed collective ends its process instead of waiting for ever; the failure policy then restarts the
+            # gang.
             "TORCH_NCCL_ASYNC_ERROR_HANDLING": "1",
         }
     ),
@@ -77,6 +88,9 @@ NVIDIA = Accelerator(
         memory_limit_mib=1024,
         fault_metric="DCGM_FI_DEV_XID_ERRORS",
         memory_error_metrics=("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL",),
-        link_error_metrics=("DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL", "DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL"),
+        link_error_metrics=(
+            "DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL",
+            "DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL",
+        ),
     ),
 )

@@ -76,13 +76,20 @@ class Addons:
     def pins(self, kubernetes_version: str) -> Mapping[str, AddonPin]:
         """Every add-on with a pin for this version, by name."""
         return MappingProxyType(
-            {name: self.pin(name, kubernetes_version) for name, addon in self.known.items() if kubernetes_version in addon.versions}
+            {
+                name: self.pin(name, kubernetes_version)
+                for name, addon in self.known.items()
+                if kubernetes_version in addon.versions
+            }
         )
 
 
 _VERSIONS: tuple[str, ...] = ("1.32", "1.33", "1.34", "1.35", "1.36")
 _SEEN = "answers of describe-addon-versions and live clusters recorded in public repositories, June to October 2026"
-_DEFAULTS = "EKS's default versions for 1.35 on 2026-10-02 (describe-addon-versions), for the others as recorded in public repositories"
+_DEFAULTS = (
+    "EKS's default versions for 1.35 on 2026-10-02 (describe-addon-versions), for the others as recorded in public"
+    " repositories"
+)
 
 
 def _addon(
@@ -131,7 +138,13 @@ _ALL = (
         before_nodes=True,
         source=_DEFAULTS,
     ),
-    _addon("eks-pod-identity-agent", "v1.3.10-eksbuild.3", read_for=("1.33", "1.34", "1.35", "1.36"), before_nodes=True, source=_DEFAULTS),
+    _addon(
+        "eks-pod-identity-agent",
+        "v1.3.10-eksbuild.3",
+        read_for=("1.33", "1.34", "1.35", "1.36"),
+        before_nodes=True,
+        source=_DEFAULTS,
+    ),
     _addon(
         "coredns",
         {

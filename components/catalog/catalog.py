@@ -74,7 +74,8 @@ class Catalog:
     def price(self, name: str, region: str, kind: Buying = "on-demand") -> tuple[float, float] | None:
         """USD an hour for one machine as (lowest, highest); None where unknown. Raises UnknownInstanceType.
 
-        An on-demand price is that of us-east-1 where the region charges the same; `prices.machine_unverified` says how sure that is.
+        An on-demand price is that of us-east-1 where the region charges the same; `prices.machine_unverified` says how
+        sure that is.
         """
         return self.prices.machine_hour(self.instance(name), region, kind)
 
@@ -83,13 +84,21 @@ class Catalog:
         return self.instance(name).quota_family
 
     def usable_kubernetes(self, on: date) -> tuple[str, ...]:
-        """Versions that EKS offers on that day and for which every add-on that comes before nodes is pinned, oldest first."""
+        """Versions that EKS offers on that day and for which every add-on that comes before nodes is pinned, oldest
+        first.
+        """
         needed = [name for name, addon in self.addons.known.items() if addon.before_nodes]
-        return tuple(version for version in self.kubernetes.offered(on) if all(name in self.addons.pins(version) for name in needed))
+        return tuple(
+            version
+            for version in self.kubernetes.offered(on)
+            if all(name in self.addons.pins(version) for name in needed)
+        )
 
     def with_instance(self, *instances: InstanceType) -> Catalog:
         """A copy that also holds these types."""
-        return replace(self, instances=MappingProxyType({**self.instances, **{entry.name: entry for entry in instances}}))
+        return replace(
+            self, instances=MappingProxyType({**self.instances, **{entry.name: entry for entry in instances}})
+        )
 
 
 @lru_cache(maxsize=1)

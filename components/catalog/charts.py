@@ -51,7 +51,9 @@ class Charts:
 
     charts: Mapping[str, ChartPin]
     images: Mapping[str, ImagePin]
-    pull_through: Mapping[str, bool]  # registries that ECR's pull-through cache reaches -> whether it needs their credentials
+    pull_through: Mapping[
+        str, bool
+    ]  # registries that ECR's pull-through cache reaches -> whether it needs their credentials
 
     def __getitem__(self, name: str) -> ChartPin:
         return self.charts[name]
@@ -61,7 +63,13 @@ class Charts:
 
 
 def _chart(
-    name: str, version: str, repository: str, *, namespace: str, app: str = "", source: str = "the project's own repository, 2026-08"
+    name: str,
+    version: str,
+    repository: str,
+    *,
+    namespace: str,
+    app: str = "",
+    source: str = "the project's own repository, 2026-08",
 ) -> ChartPin:
     return ChartPin(
         name=name,
@@ -90,11 +98,19 @@ _RELEASE = "the version of the pinned chart or release; the path is that project
 _CHARTS = (
     _chart("kueue", "0.19.2", "oci://registry.k8s.io/kueue/charts/kueue", namespace="kueue-system"),
     _chart("jobset", "0.12.0", "oci://registry.k8s.io/jobset/charts/jobset", namespace="jobset-system"),
-    _chart("cluster-autoscaler", "9.59.0", "https://kubernetes.github.io/autoscaler", namespace="kube-system", app="1.35.0"),
+    _chart(
+        "cluster-autoscaler", "9.59.0", "https://kubernetes.github.io/autoscaler", namespace="kube-system", app="1.35.0"
+    ),
     _chart("kube-prometheus-stack", "88.5.3", _PROMETHEUS, namespace="monitoring", app="v0.93.1"),
     _chart("aws-load-balancer-controller", "3.5.0", _EKS, namespace="kube-system"),
     _chart("aws-for-fluent-bit", "0.2.0", _EKS, namespace="logging", app="3.2.1"),
-    _chart("dcgm-exporter", "4.8.2", "https://nvidia.github.io/dcgm-exporter/helm-charts", namespace="monitoring", app="4.5.3-4.8.2"),
+    _chart(
+        "dcgm-exporter",
+        "4.8.2",
+        "https://nvidia.github.io/dcgm-exporter/helm-charts",
+        namespace="monitoring",
+        app="4.5.3-4.8.2",
+    ),
     _chart("gpu-operator", "v26.7.0", "https://helm.ngc.nvidia.com/nvidia", namespace="gpu-operator"),
     _chart("nvidia-device-plugin", "0.20.0", "https://nvidia.github.io/k8s-device-plugin", namespace="kube-system"),
     _chart("aws-efa-k8s-device-plugin", "v0.5.30", _EKS, namespace="kube-system", app="v0.5.20"),
@@ -143,10 +159,18 @@ _IMAGES = (
         source="NVIDIA/dcgm-exporter chart 4.8.2, 2026-05-12",
     ),
     _image(
-        "neuron-device-plugin", "public.ecr.aws", "neuron/neuron-device-plugin", "2.32.0.0", source="values of neuron-helm-chart 1.10.0"
+        "neuron-device-plugin",
+        "public.ecr.aws",
+        "neuron/neuron-device-plugin",
+        "2.32.0.0",
+        source="values of neuron-helm-chart 1.10.0",
     ),
     _image(
-        "neuron-monitor", "public.ecr.aws", "neuron/neuron-monitor", "1.10.0", source="public device configurations for the Neuron operator"
+        "neuron-monitor",
+        "public.ecr.aws",
+        "neuron/neuron-monitor",
+        "1.10.0",
+        source="public device configurations for the Neuron operator",
     ),
     _image(
         "node-problem-detector",
@@ -157,27 +181,86 @@ _IMAGES = (
     ),
     _image("kueue", "registry.k8s.io", "kueue/kueue", "v0.19.2", source=_RELEASE, unverified=True),
     _image("jobset", "registry.k8s.io", "jobset/jobset", "v0.12.0", source=_RELEASE, unverified=True),
-    _image("cluster-autoscaler", "registry.k8s.io", "autoscaling/cluster-autoscaler", "v1.35.0", source=_RELEASE, unverified=True),
-    _image("kube-state-metrics", "registry.k8s.io", "kube-state-metrics/kube-state-metrics", "v2.20.0", source=_RELEASE, unverified=True),
-    _image("node-exporter", "quay.io", "prometheus/node-exporter", "v1.12.1", source=_RELEASE, unverified=True),
-    _image("prometheus-operator", "quay.io", "prometheus-operator/prometheus-operator", "v0.93.1", source=_RELEASE, unverified=True),
     _image(
-        "python", "public.ecr.aws", "docker/library/python", "3.13-alpine", source="Docker official images on ECR Public", unverified=True
+        "cluster-autoscaler",
+        "registry.k8s.io",
+        "autoscaling/cluster-autoscaler",
+        "v1.35.0",
+        source=_RELEASE,
+        unverified=True,
     ),
-    # Has dnf and the key of Amazon Linux's packages, of which the job that prepares file systems takes the Lustre client.
-    _image("amazonlinux", "public.ecr.aws", "amazonlinux/amazonlinux", "2023.9.20251117.1", source="Amazon Linux 2023 release notes"),
+    _image(
+        "kube-state-metrics",
+        "registry.k8s.io",
+        "kube-state-metrics/kube-state-metrics",
+        "v2.20.0",
+        source=_RELEASE,
+        unverified=True,
+    ),
+    _image("node-exporter", "quay.io", "prometheus/node-exporter", "v1.12.1", source=_RELEASE, unverified=True),
+    _image(
+        "prometheus-operator",
+        "quay.io",
+        "prometheus-operator/prometheus-operator",
+        "v0.93.1",
+        source=_RELEASE,
+        unverified=True,
+    ),
+    _image(
+        "python",
+        "public.ecr.aws",
+        "docker/library/python",
+        "3.13-alpine",
+        source="Docker official images on ECR Public",
+        unverified=True,
+    ),
+    # Has dnf and the key of Amazon Linux's packages, of which the job that prepares file systems takes the Lustre
+    # client.
+    _image(
+        "amazonlinux",
+        "public.ecr.aws",
+        "amazonlinux/amazonlinux",
+        "2023.9.20251117.1",
+        source="Amazon Linux 2023 release notes",
+    ),
     _image("prometheus", "quay.io", "prometheus/prometheus", "v3.14.0-distroless", source=_STACK),
     _image("alertmanager", "quay.io", "prometheus/alertmanager", "v0.34.0", source=_STACK),
-    _image("prometheus-config-reloader", "quay.io", "prometheus-operator/prometheus-config-reloader", "v0.93.1", source=_STACK),
+    _image(
+        "prometheus-config-reloader",
+        "quay.io",
+        "prometheus-operator/prometheus-config-reloader",
+        "v0.93.1",
+        source=_STACK,
+    ),
     _image("kube-webhook-certgen", "ghcr.io", "jkroepke/kube-webhook-certgen", "1.8.7", source=_STACK),
-    _image("fluent-bit", "public.ecr.aws", "aws-observability/aws-for-fluent-bit", "3.2.1", source=_RELEASE, unverified=True),
-    _image("load-balancer-controller", "public.ecr.aws", "eks/aws-load-balancer-controller", "v3.5.0", source=_RELEASE, unverified=True),
+    _image(
+        "fluent-bit",
+        "public.ecr.aws",
+        "aws-observability/aws-for-fluent-bit",
+        "3.2.1",
+        source=_RELEASE,
+        unverified=True,
+    ),
+    _image(
+        "load-balancer-controller",
+        "public.ecr.aws",
+        "eks/aws-load-balancer-controller",
+        "v3.5.0",
+        source=_RELEASE,
+        unverified=True,
+    ),
 )
 
 CHARTS = Charts(
     charts=MappingProxyType({pin.name: pin for pin in _CHARTS}),
     images=MappingProxyType({pin.name: pin for pin in _IMAGES}),
     pull_through=MappingProxyType(
-        {"public.ecr.aws": False, "registry.k8s.io": False, "quay.io": False, "ghcr.io": True, "registry-1.docker.io": True}
+        {
+            "public.ecr.aws": False,
+            "registry.k8s.io": False,
+            "quay.io": False,
+            "ghcr.io": True,
+            "registry-1.docker.io": True,
+        }
     ),
 )

@@ -51,7 +51,9 @@ class Images:
         return self.families[name]
 
     def release(self, family: str, kubernetes_version: str) -> str | None:
-        """The pinned release version for a managed node group; None where the catalog pins none (custom images, new versions)."""
+        """The pinned release version for a managed node group; None where the catalog pins none (custom images, new
+        versions).
+        """
         return self.releases.get(self.families[family].system, {}).get(kubernetes_version)
 
 
@@ -123,6 +125,9 @@ IMAGES = Images(
     ),
     origin=Origin(
         as_of=date(2026, 7, 23),
-        source="botocore 1.44.8 AMITypes; awslabs/amazon-eks-ami 81fec2e CHANGELOG; Bottlerocket image names in public inventories",
+        source=(
+            "botocore 1.44.8 AMITypes; awslabs/amazon-eks-ami 81fec2e CHANGELOG; Bottlerocket image names in public"
+            " inventories"
+        ),
     ),
 )

@@ -1,6 +1,7 @@
 """An EC2 instance type as a value: its cards, network cards, disks, zones and prices.
 
-Hides how the data file is packed (zones are digits behind a region's prefix) and that a row becomes a value when it is first asked for.
+Hides how the data file is packed (zones are digits behind a region's prefix) and that a row becomes a value when it is
+first asked for.
 """
 
 from __future__ import annotations
@@ -152,7 +153,9 @@ def parse(name: str, row: Mapping[str, Any], prefixes: Mapping[str, str]) -> Ins
 
 
 class Rows(Mapping[str, InstanceType]):
-    """All types of the data file by name. A run asks for a handful of them, so each is parsed once, when it is asked for."""
+    """All types of the data file by name. A run asks for a handful of them, so each is parsed once, when it is asked
+    for.
+    """
 
     def __init__(self, rows: Mapping[str, Mapping[str, Any]], prefixes: Mapping[str, str]) -> None:
         self._rows = rows

@@ -18,7 +18,9 @@ Market = Literal["on-demand", "spot"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """One limit: its default value, the Service Quotas code to raise it (None: no code known), and whether AWS raises it at all."""
+    """One limit: its default value, the Service Quotas code to raise it (None: no code known), and whether AWS raises
+    it at all.
+    """
 
     name: str
     value: int
@@ -61,12 +63,15 @@ class Limits:
     block_instances_per_day: Limit
     lustre_associations: Limit
     vcpus: Mapping[tuple[str, Market], Limit]
-    block_codes: Mapping[str, str]  # instance family -> Service Quotas code of its Capacity Block instances; from one public list
+    block_codes: Mapping[
+        str, str
+    ]  # instance family -> Service Quotas code of its Capacity Block instances; from one public list
 
     def vcpu(self, quota_family: str, market: Market, instance_family: str = "") -> Limit | None:
         """The vCPU limit of a quota family (P, G, Trn, DL, HPC, Standard) on that market; None where there is none.
 
-        Spot requests of p5 and newer count apart from those of p4: say the instance family (`p5en`) to get the right one.
+        Spot requests of p5 and newer count apart from those of p4: say the instance family (`p5en`) to get the right
+        one.
         """
         if market == "spot":
             quota_family = _SPOT_FAMILY.get(instance_family, quota_family)
@@ -116,54 +121,96 @@ _VCPU_ROWS: tuple[tuple[str, Market, str, str, int], ...] = (
     ("HPC", "on-demand", "L-F7808C92", "Running On-Demand HPC instances", 0),
 )
 
-# Families whose spot requests count against a quota of their own. Where p6 belongs isn't published: P5 by public reports.
+# Families whose spot requests count against a quota of their own. Where p6 belongs isn't published: P5 by public
+# reports.
 _SPOT_FAMILY = MappingProxyType({"p5": "P5", "p5e": "P5", "p5en": "P5", "p6-b200": "P5", "p6-b300": "P5"})
 
 
 def _vcpus() -> dict[tuple[str, Market], Limit]:
     return {
-        (family, market): _limit(name, value, "vCPU", _EC2, service="ec2", code=code) for family, market, code, name, value in _VCPU_ROWS
+        (family, market): _limit(name, value, "vCPU", _EC2, service="ec2", code=code)
+        for family, market, code, name, value in _VCPU_ROWS
     }
 
 
 LIMITS = Limits(
     clusters_per_region=_limit("clusters per region", 100, "clusters", _EKS, service="eks", code="L-1194D53C"),
     nodes_per_cluster=_limit(
-        "nodes per cluster", 100_000, "nodes", "AWS Containers Blog, EKS ultra scale clusters, 2025-07", adjustable=False
+        "nodes per cluster",
+        100_000,
+        "nodes",
+        "AWS Containers Blog, EKS ultra scale clusters, 2025-07",
+        adjustable=False,
     ),
-    node_groups_per_cluster=_limit("managed node groups per cluster", 30, "node groups", _EKS, service="eks", code="L-6D54EA21"),
+    node_groups_per_cluster=_limit(
+        "managed node groups per cluster", 30, "node groups", _EKS, service="eks", code="L-6D54EA21"
+    ),
     nodes_per_node_group=_limit("nodes per managed node group", 450, "nodes", _EKS, service="eks", code="L-BD136A63"),
-    control_plane_security_groups=_limit("control plane security groups per cluster", 4, "security groups", _EKS, adjustable=False),
+    control_plane_security_groups=_limit(
+        "control plane security groups per cluster", 4, "security groups", _EKS, adjustable=False
+    ),
     public_endpoint_cidrs=_limit(
-        "public endpoint access ranges per cluster", 40, "ranges", _EKS, adjustable=False, service="eks", code="L-93A74D60"
+        "public endpoint access ranges per cluster",
+        40,
+        "ranges",
+        _EKS,
+        adjustable=False,
+        service="eks",
+        code="L-93A74D60",
     ),
     pod_identity_associations=_limit(
-        "pod identity associations per cluster", 5000, "associations", "EKS User Guide, pod identities and service quotas", adjustable=False
+        "pod identity associations per cluster",
+        5000,
+        "associations",
+        "EKS User Guide, pod identities and service quotas",
+        adjustable=False,
     ),
     vpcs_per_region=_limit("VPCs per region", 5, "VPCs", _VPC, service="vpc", code="L-F678F1CE"),
     cidrs_per_vpc=_limit("IPv4 ranges per VPC", 5, "ranges", _VPC, service="vpc", code="L-83CA0A9D"),
     subnets_per_vpc=_limit("subnets per VPC", 200, "subnets", _VPC, service="vpc", code="L-407747CB"),
     routes_per_table=_limit("routes per route table", 50, "routes", _VPC, service="vpc", code="L-93826ACB"),
-    rules_per_security_group=_limit("rules per security group and direction", 60, "rules", _VPC, service="vpc", code="L-0EA8095F"),
+    rules_per_security_group=_limit(
+        "rules per security group and direction", 60, "rules", _VPC, service="vpc", code="L-0EA8095F"
+    ),
     security_groups_per_interface=_limit(
         "security groups per network interface", 5, "security groups", _VPC, service="vpc", code="L-2AFB9258"
     ),
-    security_groups_per_region=_limit("security groups per region", 2500, "security groups", _VPC, service="vpc", code="L-E79EC296"),
-    rules_per_network_acl=_limit("rules per network ACL and direction", 20, "rules", _VPC, service="vpc", code="L-2AEEBF1A"),
+    security_groups_per_region=_limit(
+        "security groups per region", 2500, "security groups", _VPC, service="vpc", code="L-E79EC296"
+    ),
+    rules_per_network_acl=_limit(
+        "rules per network ACL and direction", 20, "rules", _VPC, service="vpc", code="L-2AEEBF1A"
+    ),
     route_tables_per_vpc=_limit("route tables per VPC", 200, "route tables", _VPC, service="vpc", code="L-589F43AA"),
     endpoint_policy_characters=_limit(
         "characters per endpoint policy", 20480, "characters", _VPC, adjustable=False, service="vpc", code="L-3248932A"
     ),
-    interfaces_per_region=_limit("network interfaces per region", 5000, "interfaces", _VPC, service="vpc", code="L-DF5E4CA3"),
-    network_address_units=_limit("network address units per VPC", 64000, "units", _VPC, service="vpc", code="L-BB24F6E5"),
-    interface_endpoints_per_vpc=_limit("interface endpoints per VPC", 50, "endpoints", _VPC, service="vpc", code="L-29B6F2EB"),
-    gateway_endpoints_per_vpc=_limit("gateway endpoints per region", 20, "endpoints", _VPC, service="vpc", code="L-1B52E74A"),
+    interfaces_per_region=_limit(
+        "network interfaces per region", 5000, "interfaces", _VPC, service="vpc", code="L-DF5E4CA3"
+    ),
+    network_address_units=_limit(
+        "network address units per VPC", 64000, "units", _VPC, service="vpc", code="L-BB24F6E5"
+    ),
+    interface_endpoints_per_vpc=_limit(
+        "interface endpoints per VPC", 50, "endpoints", _VPC, service="vpc", code="L-29B6F2EB"
+    ),
+    gateway_endpoints_per_vpc=_limit(
+        "gateway endpoints per region", 20, "endpoints", _VPC, service="vpc", code="L-1B52E74A"
+    ),
     nat_gateways_per_zone=_limit("NAT gateways per zone", 5, "gateways", _VPC, service="vpc", code="L-FE5A380F"),
-    elastic_addresses_per_region=_limit("Elastic IP addresses per region", 5, "addresses", _EC2, service="ec2", code="L-0263D0A3"),
+    elastic_addresses_per_region=_limit(
+        "Elastic IP addresses per region", 5, "addresses", _EC2, service="ec2", code="L-0263D0A3"
+    ),
     placement_groups_per_region=_limit("placement groups per region", 500, "placement groups", _EC2, adjustable=False),
-    block_instances=_limit("instances per Capacity Block", 64, "instances", "EC2 User Guide, Capacity Blocks", adjustable=False),
+    block_instances=_limit(
+        "instances per Capacity Block", 64, "instances", "EC2 User Guide, Capacity Blocks", adjustable=False
+    ),
     block_instances_per_day=_limit(
-        "Capacity Block instances per organisation on one day", 256, "instances", "EC2 User Guide, Capacity Blocks", adjustable=False
+        "Capacity Block instances per organisation on one day",
+        256,
+        "instances",
+        "EC2 User Guide, Capacity Blocks",
+        adjustable=False,
     ),
     lustre_associations=_limit(
         "data repository associations per file system", 8, "associations", "FSx for Lustre User Guide", adjustable=False
@@ -183,3 +230,39 @@ LIMITS = Limits(
         }
     ),
 )
+
+
+# Days that CloudWatch Logs can keep a log group:
+# https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html
+LOG_RETENTIONS = (
+    *(
+        1,
+        3,
+        5,
+        7,
+        14,
+        30,
+        60,
+        90,
+        120,
+        150,
+        180,
+        365,
+        400,
+        545,
+        731,
+        1096,
+        1827,
+        2192,
+        2557,
+        2922,
+        3288,
+        3653,
+    ),
+    *(),
+)
+
+
+def log_retention(days: int) -> int:
+    """The shortest retention of CloudWatch Logs that keeps at least so many days (0, for ever, beyond ten years)."""
+    return next((each for each in LOG_RETENTIONS if each >= days), 0)

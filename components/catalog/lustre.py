@@ -48,7 +48,9 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """What one deployment type on one storage type takes. `throughputs` are MB/s per TiB that may be chosen; empty where fixed."""
+    """What one deployment type on one storage type takes. `throughputs` are MB/s per TiB that may be chosen; empty
+    where fixed.
+    """
 
     deployment: DeploymentType
     storage: StorageType
@@ -105,7 +107,9 @@ class Lustre:
         return self.deployments.get((deployment, storage))
 
     def automatic_metadata_iops(self, gib: int) -> int:
-        """What PERSISTENT_2 SSD gets when metadata is left AUTOMATIC; from a third party's digest of the guide, so unverified."""
+        """What PERSISTENT_2 SSD gets when metadata is left AUTOMATIC; from a third party's digest of the guide, so
+        unverified.
+        """
         for below, iops in ((2400, 1500), (4800, 3000), (12000, 6000), (48000, 12000)):
             if gib < below:
                 return iops
@@ -215,5 +219,7 @@ LUSTRE = Lustre(
     log_group_prefix="/aws/fsx",
     client_ports=((988, 988), (1018, 1023)),
     efa_clients=EFA_CLIENTS,
-    origin=Origin(as_of=date(2026, 11, 30), source="FSx for Lustre User Guide; botocore 1.44.8 and pulumi-aws 7.51.1 fsx models"),
+    origin=Origin(
+        as_of=date(2026, 11, 30), source="FSx for Lustre User Guide; botocore 1.44.8 and pulumi-aws 7.51.1 fsx models"
+    ),
 )

@@ -1,4 +1,5 @@
-"""How machines reach FSx for Lustre over EFA: the interfaces that AWS's own set-up gives to Lustre, and how many FSx serves.
+"""How machines reach FSx for Lustre over EFA: the interfaces that AWS's own set-up gives to Lustre, and how many FSx
+serves.
 
 Hides the table by instance type; a type that it doesn't name follows from the number of its network cards.
 """
@@ -16,7 +17,9 @@ from components.catalog.pins import Origin
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class EfaClients:
-    """`connections_max`: EFA interfaces that a file system serves, of all its clients; what one too many meets is unverified."""
+    """`connections_max`: EFA interfaces that a file system serves, of all its clients; what one too many meets is
+    unverified.
+    """
 
     connections_max: int
     interfaces: Mapping[str, int]
@@ -49,6 +52,9 @@ EFA_CLIENTS = EfaClients(
     peer_credits=32,
     origin=Origin(
         as_of=date(2026, 11, 30),
-        source="FSx for Lustre User Guide, Configuring EFA clients, in public copies; aws-parallelcluster tests repeat its table",
+        source=(
+            "FSx for Lustre User Guide, Configuring EFA clients, in public copies; aws-parallelcluster tests repeat its"
+            " table"
+        ),
     ),
 )

@@ -1,7 +1,7 @@
 """Amazon Linux 2023's packages: where a machine or a container in a VPC gets them from.
 
-Hides that there are two ways to the same files: container images ask a public CDN, which no VPC endpoint leads to; EC2's own images
-ask a bucket of their region, which the S3 gateway endpoint reaches.
+Hides that there are two ways to the same files: container images ask a public CDN, which no VPC endpoint leads to;
+EC2's own images ask a bucket of their region, which the S3 gateway endpoint reaches.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from components.catalog.pins import Origin
 KEY_FILE: Final = "/etc/pki/rpm-gpg/RPM-GPG-KEY-amazon-linux-2023"  # in every image, whichever way it asks
 ORIGIN: Final = Origin(
     as_of=date(2026, 11, 30),
-    source="amazonlinux.repo of the AMI (amazon-linux-repo-s3) and of the container image (amazon-linux-repo-cdn), as printed in public; "
-    "`dnf repolist` through a gateway endpoint in shamimice03/aws-secure-env",
+    source=(
+        "amazonlinux.repo of the AMI (amazon-linux-repo-s3) and of the container image (amazon-linux-repo-cdn), as"
+        " printed in public; `dnf repolist` through a gateway endpoint in shamimice03/aws-secure-env"
+    ),
 )
 
 

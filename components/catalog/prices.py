@@ -1,4 +1,5 @@
-"""What AWS charges for everything that isn't a machine's type, dated, per region; and a machine's hour by how it is bought.
+"""What AWS charges for everything that isn't a machine's type, dated, per region; and a machine's hour by how it is
+bought.
 
 Hides how regions differ: a price is asked for by name and region, and what nobody knows is None, never 0.
 """
@@ -42,7 +43,9 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Prices:
-    """All items, the regions whose machine prices equal us-east-1's, and Capacity Block rates for one machine's hour."""
+    """All items, the regions whose machine prices equal us-east-1's, and Capacity Block rates for one machine's
+    hour.
+    """
 
     as_of: date
     items: Mapping[str, Item]
@@ -90,7 +93,9 @@ class Prices:
 
     def _as_us_east_1(self, family: str, region: str) -> bool:
         return (
-            region == "us-east-1" or family in self.machines_as_us_east_1.get(region, ()) or family in self.machines_assumed.get(region, ())
+            region == "us-east-1"
+            or family in self.machines_as_us_east_1.get(region, ())
+            or family in self.machines_assumed.get(region, ())
         )
 
 
@@ -122,7 +127,11 @@ def load_prices(path: Path) -> Prices:
         items=MappingProxyType(items),
         machines_as_us_east_1=_families(machines["as_us_east_1"]),
         machines_assumed=_families(machines["as_us_east_1_unverified"]),
-        machines_elsewhere=MappingProxyType({region: MappingProxyType(rates) for region, rates in machines["elsewhere"].items()}),
+        machines_elsewhere=MappingProxyType(
+            {region: MappingProxyType(rates) for region, rates in machines["elsewhere"].items()}
+        ),
         blocks=MappingProxyType(blocks["usd_per_hour"]),
-        blocks_origin=Origin(as_of=date.fromisoformat(blocks["as_of"]), source=blocks["source"], unverified=blocks["unverified"]),
+        blocks_origin=Origin(
+            as_of=date.fromisoformat(blocks["as_of"]), source=blocks["source"], unverified=blocks["unverified"]
+        ),
     )

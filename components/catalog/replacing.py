@@ -1,9 +1,10 @@
 """Which properties make the engine replace a resource instead of updating it, by resource type.
 
-Hides the providers' schemas: a preview without an account can't ask them, and a reviewer must know before anything is destroyed.
-Sources: `ForceNew` in the schemas and `CustomizeDiff` functions of hashicorp/terraform-provider-aws, internal/service/{ec2,ecr,efs,eks,fsx,
-iam,kms,logs,s3,...} (read 2026-11-30; pulumi-aws bridges this provider), and `forceNew` in pulumi/pulumi-kubernetes,
-provider/pkg/provider/diff.go. Paths are in Pulumi's spelling; a list's index is left out.
+Hides the providers' schemas: a preview without an account can't ask them, and a reviewer must know before anything is
+destroyed. Sources: `ForceNew` in the schemas and `CustomizeDiff` functions of hashicorp/terraform-provider-aws,
+internal/service/{ec2,ecr,efs,eks,fsx, iam,kms,logs,s3,...} (read 2026-11-30; pulumi-aws bridges this provider), and
+`forceNew` in pulumi/pulumi-kubernetes, provider/pkg/provider/diff.go. Paths are in Pulumi's spelling; a list's index is
+left out.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from types import MappingProxyType
 
 REPLACING: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        # Data. perUnitStorageThroughput is changed in place since provider 5.32 (pull request 34932), larger capacity since 3.24.
+        # Data. perUnitStorageThroughput is changed in place since provider 5.32 (pull request 34932), larger capacity
+        # since 3.24.
         "aws:fsx/lustreFileSystem:LustreFileSystem": (
             "backupId",
             "copyTagsToBackups",
@@ -34,18 +36,34 @@ REPLACING: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "fileSystemId",
             "fileSystemPath",
         ),
-        "aws:efs/fileSystem:FileSystem": ("availabilityZoneName", "creationToken", "encrypted", "kmsKeyId", "performanceMode"),
+        "aws:efs/fileSystem:FileSystem": (
+            "availabilityZoneName",
+            "creationToken",
+            "encrypted",
+            "kmsKeyId",
+            "performanceMode",
+        ),
         "aws:s3/bucket:Bucket": ("bucket", "bucketPrefix", "bucketNamespace", "objectLockEnabled", "region"),
         "aws:s3/bucketVersioning:BucketVersioning": ("bucket", "expectedBucketOwner"),
         "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration": ("bucket", "expectedBucketOwner"),
-        "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration": ("bucket", "expectedBucketOwner"),
+        "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration": (
+            "bucket",
+            "expectedBucketOwner",
+        ),
         "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock": ("bucket",),
         "aws:s3/bucketOwnershipControls:BucketOwnershipControls": ("bucket",),
         "aws:s3/bucketPolicy:BucketPolicy": ("bucket",),
         "aws:s3/bucketLogging:BucketLogging": ("bucket", "expectedBucketOwner"),
         "aws:s3/bucketMetric:BucketMetric": ("bucket", "name"),
         "aws:s3/bucketReplicationConfig:BucketReplicationConfig": ("bucket",),
-        "aws:kms/key:Key": ("customKeyStoreId", "customerMasterKeySpec", "keyUsage", "multiRegion", "xksKeyId", "region"),
+        "aws:kms/key:Key": (
+            "customKeyStoreId",
+            "customerMasterKeySpec",
+            "keyUsage",
+            "multiRegion",
+            "xksKeyId",
+            "region",
+        ),
         "aws:kms/replicaKey:ReplicaKey": ("primaryKeyArn", "region"),
         "aws:kms/alias:Alias": ("name", "namePrefix"),
         "aws:ebs/volume:Volume": (
@@ -59,12 +77,17 @@ REPLACING: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
         "aws:ecr/repository:Repository": ("encryptionConfigurations", "name", "region"),
         "aws:ecr/lifecyclePolicy:LifecyclePolicy": ("policy", "repository"),
-        "aws:ecr/pullThroughCacheRule:PullThroughCacheRule": ("ecrRepositoryPrefix", "upstreamRegistryUrl", "upstreamRepositoryPrefix"),
+        "aws:ecr/pullThroughCacheRule:PullThroughCacheRule": (
+            "ecrRepositoryPrefix",
+            "upstreamRegistryUrl",
+            "upstreamRepositoryPrefix",
+        ),
         "aws:ecr/registryPolicy:RegistryPolicy": (),
         "aws:ecr/repositoryCreationTemplate:RepositoryCreationTemplate": ("prefix",),
         "aws:cloudwatch/logGroup:LogGroup": ("name", "namePrefix", "logGroupClass"),
         "aws:cloudtrail/trail:Trail": ("name",),
-        # Cluster and nodes. vpcConfig is changed in place since provider 5.25, remoteNetworkConfig since pull request 42928.
+        # Cluster and nodes. vpcConfig is changed in place since provider 5.25, remoteNetworkConfig since pull request
+        # 42928.
         "aws:eks/cluster:Cluster": (
             "accessConfig.bootstrapClusterCreatorAdminPermissions",
             "bootstrapSelfManagedAddons",
@@ -90,7 +113,12 @@ REPLACING: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
         "aws:eks/addon:Addon": ("addonName", "clusterName"),
         "aws:eks/accessEntry:AccessEntry": ("clusterName", "principalArn", "type"),
-        "aws:eks/accessPolicyAssociation:AccessPolicyAssociation": ("accessScope", "clusterName", "policyArn", "principalArn"),
+        "aws:eks/accessPolicyAssociation:AccessPolicyAssociation": (
+            "accessScope",
+            "clusterName",
+            "policyArn",
+            "principalArn",
+        ),
         "aws:eks/podIdentityAssociation:PodIdentityAssociation": ("clusterName", "namespace", "serviceAccount"),
         "aws:ec2/launchTemplate:LaunchTemplate": ("name", "namePrefix"),
         "aws:ec2/placementGroup:PlacementGroup": ("name", "partitionCount", "spreadLevel", "strategy"),
@@ -109,13 +137,35 @@ REPLACING: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "aws:ec2/instance:Instance": ("ami", "availabilityZone", "keyName", "placementGroup", "subnetId", "tenancy"),
         # The network.
         "aws:ec2/vpc:Vpc": ("cidrBlock", "ipv4IpamPoolId", "ipv4NetmaskLength"),
-        "aws:ec2/vpcIpv4CidrBlockAssociation:VpcIpv4CidrBlockAssociation": ("cidrBlock", "ipv4IpamPoolId", "ipv4NetmaskLength", "vpcId"),
-        "aws:ec2/subnet:Subnet": ("availabilityZone", "availabilityZoneId", "cidrBlock", "ipv6Native", "outpostArn", "vpcId"),
-        "aws:ec2/subnetCidrReservation:SubnetCidrReservation": ("cidrBlock", "description", "reservationType", "subnetId"),
+        "aws:ec2/vpcIpv4CidrBlockAssociation:VpcIpv4CidrBlockAssociation": (
+            "cidrBlock",
+            "ipv4IpamPoolId",
+            "ipv4NetmaskLength",
+            "vpcId",
+        ),
+        "aws:ec2/subnet:Subnet": (
+            "availabilityZone",
+            "availabilityZoneId",
+            "cidrBlock",
+            "ipv6Native",
+            "outpostArn",
+            "vpcId",
+        ),
+        "aws:ec2/subnetCidrReservation:SubnetCidrReservation": (
+            "cidrBlock",
+            "description",
+            "reservationType",
+            "subnetId",
+        ),
         "aws:ec2/routeTable:RouteTable": ("vpcId",),
         "aws:ec2/internetGateway:InternetGateway": (),
         "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup": ("vpcId",),
-        "aws:ec2/route:Route": ("destinationCidrBlock", "destinationIpv6CidrBlock", "destinationPrefixListId", "routeTableId"),
+        "aws:ec2/route:Route": (
+            "destinationCidrBlock",
+            "destinationIpv6CidrBlock",
+            "destinationPrefixListId",
+            "routeTableId",
+        ),
         "aws:ec2/routeTableAssociation:RouteTableAssociation": ("gatewayId", "subnetId"),
         "aws:ec2/natGateway:NatGateway": ("allocationId", "connectivityType", "privateIp", "subnetId", "vpcId"),
         "aws:ec2/eip:Eip": ("address", "domain", "networkBorderGroup", "publicIpv4Pool"),
@@ -234,5 +284,7 @@ def replacing(type_: str) -> tuple[str, ...]:
 
 
 def known(type_: str) -> bool:
-    """Whether the table says anything of the type: of another one no one can tell an update from a replacement without its provider."""
+    """Whether the table says anything of the type: of another one no one can tell an update from a replacement without
+    its provider.
+    """
     return type_ in REPLACING or type_.startswith("kubernetes:") or not type_.startswith("aws:")

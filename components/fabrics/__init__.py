@@ -1,6 +1,7 @@
 """The fabrics, each a module of its own and one entry here.
 
-Hides which adapter serves a pool: the word in the stack file, or what its machines are best at when the file says nothing.
+Hides which adapter serves a pool: the word in the stack file, or what its machines are best at when the file says
+nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Elastic Fabric Adapter: the interfaces of every EFA type, and what its pods ask for.
 
-Hides the layouts that EC2 accepts: which cards take an EFA, at which device index, and which interfaces take an address.
-Sources: EC2 User Guide, EFA; EKS User Guide, device-management-efa; aws/karpenter-provider-aws designs/efa-for-static-capacity.md.
+Hides the layouts that EC2 accepts: which cards take an EFA, at which device index, and which interfaces take an
+address. Sources: EC2 User Guide, EFA; EKS User Guide, device-management-efa; aws/karpenter-provider-aws
+designs/efa-for-static-capacity.md.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ HUGE_PAGE_RESOURCE = "hugepages-2Mi"
 # The EKS images set aside 5128 pages of 2 MiB where EFA is present; the guide's pods ask for 5120Mi of them.
 HUGE_PAGES = 5128
 POD_HUGE_PAGES = "5120Mi"
-# Nitro v6 forgets an idle TCP connection after 350 s; every earlier generation after five days, which is also EC2's highest value.
+# Nitro v6 forgets an idle TCP connection after 350 s; every earlier generation after five days, which is also EC2's
+# highest value.
 LONGEST_TCP_TIMEOUT = 432000
 # Families whose EFA doesn't talk to any other family's (EC2 User Guide, EFA limitations).
 APART_FROM_OTHERS = frozenset({"p4d", "p4de", "dl1"})
@@ -36,17 +38,21 @@ def cards(instance: InstanceType, count: int | None = None) -> tuple[int, ...]:
 def layout(instance: InstanceType, kind: Layout = "efa-only", count: int | None = None) -> tuple[Interface, ...]:
     """Interfaces for a launch template, primary first, then by card.
 
-    `efa-only`: the primary is a plain interface, every EFA has a device of its own and takes no address. `efa`: the classic
-    form, where each EFA is also an ordinary interface with an address. Card 0 stays plain on types that have no EFA there
-    (p6-b300), in both forms. A type without EFA gets its primary alone.
+    `efa-only`: the primary is a plain interface, every EFA has a device of its own and takes no address. `efa`: the
+    classic form, where each EFA is also an ordinary interface with an address. Card 0 stays plain on types that have no
+    EFA there (p6-b300), in both forms. A type without EFA gets its primary alone.
     """
     chosen = cards(instance, count)
     classic = kind == "efa"
 
     def interface(card: int, device: int, form: InterfaceType) -> Interface:
         short = instance.network.tcp_established_timeout_seconds < LONGEST_TCP_TIMEOUT
-        timeout = LONGEST_TCP_TIMEOUT if short and form != "efa-only" else None  # no TCP runs over an interface without an address
-        return Interface(network_card_index=card, device_index=device, interface_type=form, tcp_established_timeout=timeout)
+        timeout = (
+            LONGEST_TCP_TIMEOUT if short and form != "efa-only" else None
+        )  # no TCP runs over an interface without an address
+        return Interface(
+            network_card_index=card, device_index=device, interface_type=form, tcp_established_timeout=timeout
+        )
 
     found = [interface(0, 0, "efa" if classic and 0 in chosen else "interface")]
     for card in chosen:
@@ -64,8 +70,12 @@ def addressed_interfaces(instance: InstanceType, layout_kind: Layout = "efa-only
     return sum(each.addressed for each in layout(instance, layout_kind, count))
 
 
-def pod_interfaces(instance: InstanceType, layout_kind: Layout = "efa-only", *, efa: bool = True, count: int | None = None) -> int:
-    """Interfaces that can hold pod addresses. The VPC CNI uses card 0 alone, and an `efa-only` there takes one of its places."""
+def pod_interfaces(
+    instance: InstanceType, layout_kind: Layout = "efa-only", *, efa: bool = True, count: int | None = None
+) -> int:
+    """Interfaces that can hold pod addresses. The VPC CNI uses card 0 alone, and an `efa-only` there takes one of its
+    places.
+    """
     taken = efa and layout_kind == "efa-only" and 0 in cards(instance, count)
     return instance.network.interfaces_per_card - (1 if taken else 0)
 
@@ -100,13 +110,15 @@ class Efa:
     def environment(self, pool: PoolSpec, node: Node) -> Mapping[str, str]:
         """What aws-ofi-nccl (its doc/efa-env-var.md) still wants set; everything else it finds out by itself.
 
-        FI_PROVIDER, FI_EFA_USE_DEVICE_RDMA, NCCL_PROTO and NCCL_ALGO are left unset on purpose: the first two are obsolete,
-        the others switch the plugin's tuner off. NCCL_NET makes a job without the plugin fail instead of falling back to TCP.
+        FI_PROVIDER, FI_EFA_USE_DEVICE_RDMA, NCCL_PROTO and NCCL_ALGO are left unset on purpose: the first two are
+        obsolete, the others switch the plugin's tuner off. NCCL_NET makes a job without the plugin fail instead of
+        falling back to TCP.
         """
         words = {"NCCL_SOCKET_IFNAME": POD_INTERFACE}
         if isinstance(node, InstanceType) and node.accelerator and node.accelerator.vendor == "nvidia":
             words["NCCL_NET"] = "AWS Libfabric"
-            # Huge pages and fork() in data loaders don't go together (ENOMEM); the plugin's documentation names this way out.
+            # Huge pages and fork() in data loaders don't go together (ENOMEM); the plugin's documentation names this
+            # way out.
             words["FI_EFA_USE_HUGE_PAGE"] = "0"
             if node.accelerator.interconnect_gb_per_s is None:
                 words["NCCL_SHM_USE_CUDA_MEMCPY"] = "1"  # cards joined by PCIe alone

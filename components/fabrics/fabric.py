@@ -1,4 +1,5 @@
-"""What a fabric answers: how cards on different nodes talk, in frozen values that templates, pods and groups are made of.
+"""What a fabric answers: how cards on different nodes talk, in frozen values that templates, pods and groups are made
+of.
 
 Hides each family behind one set of questions, so that no caller compares a word like "efa".
 """

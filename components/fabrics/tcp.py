@@ -27,10 +27,16 @@ class Tcp:
         return None
 
     def interfaces(self, pool: PoolSpec, instance: InstanceType) -> tuple[Interface, ...]:
-        """One interface, named so that the template can raise the timeout of idle connections where the card's is short."""
+        """One interface, named so that the template can raise the timeout of idle connections where the card's is
+        short.
+        """
         short = instance.network.tcp_established_timeout_seconds < LONGEST_TCP_TIMEOUT
         timeout = LONGEST_TCP_TIMEOUT if short else None
-        return (Interface(network_card_index=0, device_index=0, interface_type="interface", tcp_established_timeout=timeout),)
+        return (
+            Interface(
+                network_card_index=0, device_index=0, interface_type="interface", tcp_established_timeout=timeout
+            ),
+        )
 
     def pod_resources(self, pool: PoolSpec, node: Node) -> Mapping[str, str]:
         return {}

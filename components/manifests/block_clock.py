@@ -1,7 +1,8 @@
-"""What runs in the cluster so that queues and jobs leave a Capacity Block in time: an account, a program and its timetable.
+"""What runs in the cluster so that queues and jobs leave a Capacity Block in time: an account, a program and its
+timetable.
 
-Hides that Kueue's stop policy is the program's field and nobody else's: the queue's own manifest leaves it out for pools of blocks, so
-that neither a deployment nor a refresh opens a held queue.
+Hides that Kueue's stop policy is the program's field and nobody else's: the queue's own manifest leaves it out for
+pools of blocks, so that neither a deployment nor a refresh opens a held queue.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from components import labels
+from components import node_labels
 from components.catalog import Catalog
 from components.planning import blocks, images
 from components.spec.pools import PoolSpec
@@ -26,7 +27,9 @@ _NOBODY: Final = 65534
 def pools(stack: StackSpec) -> tuple[PoolSpec, ...]:
     """Pools bought in blocks that a queue hands out, by name."""
     used = {queue.pool for queue in stack.queues}
-    return tuple(sorted((pool for pool in stack.pools if blocks.windows(pool) and pool.name in used), key=lambda pool: pool.name))
+    return tuple(
+        sorted((pool for pool in stack.pools if blocks.windows(pool) and pool.name in used), key=lambda pool: pool.name)
+    )
 
 
 def name_of(pool: PoolSpec) -> str:
@@ -41,15 +44,24 @@ def queues_of(stack: StackSpec, pool: PoolSpec) -> list[str]:
 def objects(stack: StackSpec, pool: PoolSpec, cat: Catalog, *, registry: str | None = None) -> dict[str, Manifest]:
     """The manifests of one pool by role, in the order in which one needs the other.
 
-    `registry`: the account's registry when images don't come from their publishers; left out, the component fills it in.
+    `registry`: the account's registry when images don't come from their publishers; left out, the component fills it
+    in.
     """
     name = name_of(pool)
     queues = queues_of(stack, pool)
     plan = {"queues": queues, "blocks": [window.as_plan() for window in blocks.windows(pool)]}
-    data = {"block_clock.py": _PROGRAM.read_text(encoding="utf-8"), "calendar.json": json.dumps(plan, indent=1, sort_keys=True)}
+    data = {
+        "block_clock.py": _PROGRAM.read_text(encoding="utf-8"),
+        "calendar.json": json.dumps(plan, indent=1, sort_keys=True),
+    }
     image = images.path(cat.charts.image("python")) if registry is not None else cat.charts.image("python").reference
     return {
-        "account": {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _metadata(name), "automountServiceAccountToken": False},
+        "account": {
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": _metadata(name),
+            "automountServiceAccountToken": False,
+        },
         "role": _role(name, queues),
         "binding": {
             "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -70,7 +82,12 @@ def _metadata(name: str) -> Manifest:
 def _role(name: str, queues: list[str]) -> Manifest:
     """Just these queues; nodes and pods can't be told apart by label in a role, so the verbs are few."""
     # A rule without names would mean all of them.
-    own = {"apiGroups": ["kueue.x-k8s.io"], "resources": ["clusterqueues"], "resourceNames": queues, "verbs": ["get", "patch"]}
+    own = {
+        "apiGroups": ["kueue.x-k8s.io"],
+        "resources": ["clusterqueues"],
+        "resourceNames": queues,
+        "verbs": ["get", "patch"],
+    }
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
@@ -101,7 +118,7 @@ def _timetable(name: str, image: str) -> Manifest:
         "serviceAccountName": name,
         "automountServiceAccountToken": True,
         "restartPolicy": "Never",
-        "nodeSelector": {labels.PURPOSE: "system"},
+        "nodeSelector": {node_labels.PURPOSE: "system"},
         "securityContext": {
             "runAsNonRoot": True,
             "runAsUser": _NOBODY,

@@ -1,7 +1,7 @@
 """The stack's namespaces: which there are, how strict each is, and what its pods may talk to.
 
-Hides the open doors: a job's own pods, DNS, HTTPS to the endpoints, the pod identity agent, and the collector of metrics; everything
-else is closed both ways. Controllers answer the API server and each other.
+Hides the open doors: a job's own pods, DNS, HTTPS to the endpoints, the pod identity agent, and the collector of
+metrics; everything else is closed both ways. Controllers answer the API server and each other.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from components.catalog import Catalog
-from components.manifests import machines, quantities
+from components.manifests import quantities
+from components.manifests.nodes import whole_node
 from components.spec.quantities import Nodes
 from components.spec.queues import JOB_NAMESPACE
 from components.spec.stack import StackSpec
@@ -43,7 +44,9 @@ def job_namespaces(stack: StackSpec) -> list[str]:
 def plan(stack: StackSpec, cat: Catalog) -> list[NamespacePlan]:
     """Every namespace of the stack, by name."""
     jobs = [NamespacePlan(name=name, level="restricted", jobs=True) for name in job_namespaces(stack)]
-    controllers = [NamespacePlan(name=cat.charts[chart].namespace, level="baseline", jobs=False) for chart in ("jobset", "kueue")]
+    controllers = [
+        NamespacePlan(name=cat.charts[chart].namespace, level="baseline", jobs=False) for chart in ("jobset", "kueue")
+    ]
     # The node exporter reads the host's own counters.
     monitoring = NamespacePlan(name=MONITORING, level="privileged", jobs=False)
     return sorted([*jobs, *controllers, monitoring], key=lambda each: each.name)
@@ -60,7 +63,9 @@ def namespace(each: NamespacePlan) -> Manifest:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": each.name, "labels": labels}}
 
 
-def _policy(name: str, namespace_name: str, *, ingress: list[Manifest] | None = None, egress: list[Manifest] | None = None) -> Manifest:
+def _policy(
+    name: str, namespace_name: str, *, ingress: list[Manifest] | None = None, egress: list[Manifest] | None = None
+) -> Manifest:
     types = [word for word, rules in (("Ingress", ingress), ("Egress", egress)) if rules is not None]
     spec: Manifest = {"podSelector": {}, "policyTypes": types}
     if ingress:
@@ -86,7 +91,9 @@ def policies(each: NamespacePlan) -> dict[str, Manifest]:
 
 
 def _of_controllers(name: str) -> list[Manifest]:
-    """Who may call a controller: its neighbours, Prometheus, and the API server, whose addresses lie outside every pod range."""
+    """Who may call a controller: its neighbours, Prometheus, and the API server, whose addresses lie outside every pod
+    range.
+    """
     ports = [{"protocol": "TCP", "port": port} for port in _WEBHOOK_PORTS]
     return [
         _policy("default-deny", name, ingress=[]),
@@ -100,7 +107,8 @@ def _of_jobs(name: str) -> list[Manifest]:
     own = [{"podSelector": {}}]
     dns = {**_in_namespace("kube-system"), "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}}}
     both = [{"protocol": protocol, "port": 53} for protocol in ("UDP", "TCP")]
-    # S3's gateway endpoint keeps S3's public addresses, so an address range can't tell it from the internet: the route tables do.
+    # S3's gateway endpoint keeps S3's public addresses, so an address range can't tell it from the internet: the route
+    # tables do.
     https = {"ipBlock": {"cidr": "0.0.0.0/0", "except": [_INSTANCE_METADATA]}}
     return [
         _policy("default-deny", name, ingress=[], egress=[]),
@@ -108,23 +116,32 @@ def _of_jobs(name: str) -> list[Manifest]:
         _policy("dns", name, egress=[{"to": [dns], "ports": both}]),
         _policy("https", name, egress=[{"to": [https], "ports": [{"protocol": "TCP", "port": 443}]}]),
         _policy(
-            "pod-identity", name, egress=[{"to": [{"ipBlock": {"cidr": _POD_IDENTITY_AGENT}}], "ports": [{"protocol": "TCP", "port": 80}]}]
+            "pod-identity",
+            name,
+            egress=[{"to": [{"ipBlock": {"cidr": _POD_IDENTITY_AGENT}}], "ports": [{"protocol": "TCP", "port": 80}]}],
         ),
-        _policy("metrics", name, ingress=[{"from": [_in_namespace(MONITORING)], "ports": [{"protocol": "TCP", "port": "metrics"}]}]),
+        _policy(
+            "metrics",
+            name,
+            ingress=[{"from": [_in_namespace(MONITORING)], "ports": [{"protocol": "TCP", "port": "metrics"}]}],
+        ),
     ]
 
 
 def resource_quota(name: str, stack: StackSpec, cat: Catalog) -> Manifest:
     """A backstop behind the queues: no more cards than the pools of the namespace's queues have, spares included.
 
-    Spares count, because a pod on a node that vanished holds its cards until the node is gone, while its successor runs on a spare.
+    Spares count, because a pod on a node that vanished holds its cards until the node is gone, while its successor runs
+    on a spare.
     """
     used = {queue.pool for queue in stack.queues if queue.namespace == name}
     cards: dict[str, int] = {}
     for pool in stack.pools:
-        machine = machines.machine_of(pool, cat)
+        machine = whole_node.machine_of(pool, cat)
         if pool.name in used and machine and machine.resource_name:
-            cards[machine.resource_name] = cards.get(machine.resource_name, 0) + Nodes(pool.max_nodes).cards(machine.cards).count
+            cards[machine.resource_name] = (
+                cards.get(machine.resource_name, 0) + Nodes(pool.max_nodes).cards(machine.cards).count
+            )
     hard = {f"requests.{resource}": quantities.whole(count) for resource, count in cards.items()}
     # Nothing that a job opens is reachable from outside.
     hard |= {"services.loadbalancers": "0", "services.nodeports": "0"}

@@ -1,6 +1,7 @@
 """Kubernetes quantities in the one spelling that the API server keeps.
 
-Hides its rules: it rewrites `5120Mi` as `5Gi` and `3000` as `3k`, and an object written otherwise differs from itself at every refresh.
+Hides its rules: it rewrites `5120Mi` as `5Gi` and `3000` as `3k`, and an object written otherwise differs from itself
+at every refresh.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ def times(amount: str, count: int) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A deep copy made of dicts, lists and scalars only, in which no part stands twice: YAML writes it without anchors."""
+    """A deep copy made of dicts, lists and scalars only, in which no part stands twice: YAML writes it without
+    anchors.
+    """
     if isinstance(value, Mapping):
         pairs: Mapping[str, Any] = value
         return {key: plain(inner) for key, inner in pairs.items()}

@@ -1,6 +1,7 @@
 """Which EKS add-ons a cluster gets, in which version, with which settings and whose permissions.
 
-Hides the order: what nodes can't become ready without comes before them, the rest after the system pool has room for it.
+Hides the order: what nodes can't become ready without comes before them, the rest after the system pool has room for
+it.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from components import labels
+from components import node_labels
 from components.catalog import Addon, AddonPin, Catalog
 from components.spec.cluster import ClusterSpec
 from components.spec.stack import StackSpec
 
-# What the catalog doesn't pin but EKS offers (EKS User Guide, available and community add-ons); such a one needs its version from the user.
+# What the catalog doesn't pin but EKS offers (EKS User Guide, available and community add-ons); such a one needs its
+# version from the user.
 OFFERED = (
     "adot",
     "amazon-cloudwatch-observability",
@@ -39,7 +41,7 @@ ALWAYS = (
     "eks-node-monitoring-agent",
     "metrics-server",
 )
-_SYSTEM = {labels.PURPOSE: "system"}
+_SYSTEM = {node_labels.PURPOSE: "system"}
 _EVERYWHERE = [{"operator": "Exists"}]
 
 _SETTINGS: Mapping[str, Mapping[str, Any]] = {
@@ -49,7 +51,8 @@ _SETTINGS: Mapping[str, Mapping[str, Any]] = {
             # One prefix of 16 holds the few pods of a training node; the next one is kept warm (see address_needs).
             "ENABLE_PREFIX_DELEGATION": "true",
             "WARM_PREFIX_TARGET": "1",
-            # NAT gateways translate; the node doing it too would hide pods from on-premises networks and cost connections.
+            # NAT gateways translate; the node doing it too would hide pods from on-premises networks and cost
+            # connections.
             "AWS_VPC_K8S_CNI_EXTERNALSNAT": "true",
         },
     },
@@ -61,7 +64,8 @@ _SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "eks-node-monitoring-agent": {"dcgmAgent": {"tolerations": _EVERYWHERE}},
     "metrics-server": {"nodeSelector": _SYSTEM},
 }
-# Where AWS's own policy gives more than the driver needs. File systems are mounted by static volumes: the driver only looks them up.
+# Where AWS's own policy gives more than the driver needs. File systems are mounted by static volumes: the driver only
+# looks them up.
 _ACTIONS: Mapping[str, tuple[str, ...]] = {"aws-fsx-csi-driver": ("fsx:DescribeFileSystems", "fsx:ListTagsForResource")}
 
 

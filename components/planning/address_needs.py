@@ -19,10 +19,12 @@ from components.spec.stack import StackSpec
 from components.spec.storage import LustreSpec
 
 PREFIX = 16  # addresses of a /28, which the VPC CNI asks for at once under prefix delegation
-PREFIXES = (
-    2  # one in use and one warm (WARM_PREFIX_TARGET=1): a node of one worker and its daemons runs fewer than 16 pods with own addresses
+# One in use and one warm (WARM_PREFIX_TARGET=1): a node of one worker and its daemons runs fewer than 16 pods with own
+# addresses
+PREFIXES = 2
+LUSTRE_GIB_PER_SERVER = (
+    1200  # the smallest storage target: an upper bound on the servers, which each have one interface
 )
-LUSTRE_GIB_PER_SERVER = 1200  # the smallest storage target: an upper bound on the servers, which each have one interface
 CONTROL_PLANE = 16  # free addresses a subnet that EKS recommends for its control-plane interfaces during an upgrade
 
 
@@ -63,7 +65,9 @@ def nodes(label: str, count: int, interfaces: int = 1, prefixes: int = PREFIXES)
 
 
 def system_prefixes(stack: StackSpec, cat: Catalog) -> int:
-    """Prefixes of a system node, whose pods EKS alone limits: 110 pods in 7 prefixes, 250 of a large node in 16, and one warm."""
+    """Prefixes of a system node, whose pods EKS alone limits: 110 pods in 7 prefixes, 250 of a large node in 16, and
+    one warm.
+    """
     machine = cat.instances.get(stack.cluster.system_pool.instance_type) if stack.cluster else None
     large = machine is not None and machine.vcpu >= LARGE_VCPU
     return ceil((EKS_PODS_OF_LARGE if large else EKS_PODS) / PREFIX) + 1
@@ -79,7 +83,9 @@ def accelerated(pool: PoolSpec, cat: Catalog) -> bool:
 
 
 def compute_needs(stack: StackSpec, cat: Catalog) -> tuple[Need, ...]:
-    """One need for every zone with accelerator pools or file systems, sorted by zone. Pools without a zone are left to their own rule."""
+    """One need for every zone with accelerator pools or file systems, sorted by zone. Pools without a zone are left to
+    their own rule.
+    """
     parts: dict[str, list[Part]] = defaultdict(list)
     for pool in sorted(stack.pools, key=lambda each: each.name):
         if accelerated(pool, cat):
@@ -97,7 +103,9 @@ def _lustre(system: LustreSpec, dataset_gib: int | None) -> Part:
 
 
 def management_needs(stack: StackSpec, cat: Catalog) -> tuple[Need, ...]:
-    """One need for the nodes subnet of every zone: the system pool and the pools without cards, each spread evenly over its zones."""
+    """One need for the nodes subnet of every zone: the system pool and the pools without cards, each spread evenly over
+    its zones.
+    """
     parts: dict[str, list[Part]] = {zone: [] for zone in stack.zones}
     if not parts:
         return ()
@@ -110,12 +118,16 @@ def management_needs(stack: StackSpec, cat: Catalog) -> tuple[Need, ...]:
     return tuple(Need(zone=zone, parts=tuple(parts[zone])) for zone in sorted(parts))
 
 
-def _spread(parts: dict[str, list[Part]], zones: Sequence[str], label: str, count: int, prefixes: int, interfaces: int = 1) -> None:
+def _spread(
+    parts: dict[str, list[Part]], zones: Sequence[str], label: str, count: int, prefixes: int, interfaces: int = 1
+) -> None:
     """The most that one zone gets when the nodes are spread evenly, for each zone."""
     for zone in zones:
         parts[zone].append(nodes(label, ceil(count / len(zones)), interfaces, prefixes))
 
 
 def control_need(endpoints: int) -> int:
-    """Addresses of a control subnet: one for each interface endpoint, and the control plane's with room for its upgrades."""
+    """Addresses of a control subnet: one for each interface endpoint, and the control plane's with room for its
+    upgrades.
+    """
     return endpoints + CONTROL_PLANE

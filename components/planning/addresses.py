@@ -1,6 +1,7 @@
 """The address plan: which subnets the network has, in which zones, and whether nodes and pods fit into them.
 
-Hides how ranges are cut: a zone's number alone says where its subnets lie, so that another zone or pool moves none of them.
+Hides how ranges are cut: a zone's number alone says where its subnets lie, so that another zone or pool moves none of
+them.
 """
 
 from __future__ import annotations
@@ -64,7 +65,9 @@ def usable(network: IPv4Network) -> int:
 
 
 def slot(zone: str) -> int:
-    """A zone's number among its region's, from 0: the trailing digit of its id, which means the same place in every account."""
+    """A zone's number among its region's, from 0: the trailing digit of its id, which means the same place in every
+    account.
+    """
     return int(zone[-1]) - 1
 
 
@@ -83,7 +86,11 @@ def management(cidr: str, zone: str) -> dict[Kind, IPv4Network]:
 
 def smallest_management(nodes: int, control: int) -> int:
     """The longest prefix of a management range whose slots hold this many node and control addresses in one zone."""
-    fits = (length for length in range(SMALLEST - 5, LARGEST - 1, -1) if _room(length + 4) >= nodes and _room(length + 5) >= control)
+    fits = (
+        length
+        for length in range(SMALLEST - 5, LARGEST - 1, -1)
+        if _room(length + 4) >= nodes and _room(length + 5) >= control
+    )
     return next(fits, LARGEST - 1)
 
 
@@ -94,27 +101,36 @@ def _room(prefix: int) -> int:
 def plan(spec: NetworkSpec, compute: Iterable[Need] = ()) -> AddressPlan:
     """Cut the ranges. `compute` names the zones with accelerator nodes and what they need.
 
-    A compute subnet is the zone's own eighth of the lowest range that has it free; a zone that needs more takes a whole range. Pins in
-    `network.compute_subnets` come first. Zones that take whole ranges are placed before the others, in the order of their ids and each on
-    the smallest range that fits: which zone gets which whole range depends on all of them, and only a pin keeps it from moving.
+    A compute subnet is the zone's own eighth of the lowest range that has it free; a zone that needs more takes a whole
+    range. Pins in `network.compute_subnets` come first. Zones that take whole ranges are placed before the others, in
+    the order of their ids and each on the smallest range that fits: which zone gets which whole range depends on all of
+    them, and only a pin keeps it from moving.
     """
     kinds: tuple[Kind, ...] = ("nodes", "public", "control") if spec.egress == "nat" else ("nodes", "control")
     subnets = [
-        Subnet(kind=kind, zone=zone, cidr=str(management(spec.cidr, zone)[kind])) for zone in sorted(set(spec.zones)) for kind in kinds
+        Subnet(kind=kind, zone=zone, cidr=str(management(spec.cidr, zone)[kind]))
+        for zone in sorted(set(spec.zones))
+        for kind in kinds
     ]
     placed, unplaced, whole = _compute(spec, {need.zone: need for need in compute})
     subnets += [Subnet(kind="compute", zone=zone, cidr=str(network)) for zone, network in sorted(placed.items())]
     return AddressPlan(subnets=tuple(subnets), unplaced=unplaced, whole=whole)
 
 
-def _compute(spec: NetworkSpec, needs: Mapping[str, Need]) -> tuple[dict[str, IPv4Network], tuple[Need, ...], tuple[str, ...]]:
+def _compute(
+    spec: NetworkSpec, needs: Mapping[str, Need]
+) -> tuple[dict[str, IPv4Network], tuple[Need, ...], tuple[str, ...]]:
     ranges = sorted({IPv4Network(each) for each in spec.compute_cidrs})
     placed = {zone: IPv4Network(cidr) for zone, cidr in spec.compute_subnets.items() if zone in needs}
     taken = [IPv4Network(cidr) for cidr in spec.compute_subnets.values()]
     waiting = [need for zone, need in sorted(needs.items()) if zone not in placed]
     large = [need for need in waiting if not any(_slot_fits(network, need) for network in ranges)]
     for need in large:
-        free = [each for each in ranges if usable(each) >= need.addresses and not any(each.overlaps(other) for other in taken)]
+        free = [
+            each
+            for each in ranges
+            if usable(each) >= need.addresses and not any(each.overlaps(other) for other in taken)
+        ]
         if free:
             best = min(free, key=lambda each: (-each.prefixlen, each))
             placed[need.zone] = best
@@ -139,10 +155,11 @@ def _slot_fits(network: IPv4Network, need: Need) -> bool:
 
 
 def reservations(subnet: Subnet, need: Need) -> tuple[str, ...]:
-    """The parts of a compute subnet to keep for prefixes, from its top: its upper half, the next quarter, and so on until they suffice.
+    """The parts of a compute subnet to keep for prefixes, from its top: its upper half, the next quarter, and so on
+    until they suffice.
 
-    Without them EC2 scatters single addresses over the whole subnet, each spoiling a block of 16, and prefixes run out long before
-    addresses do (EKS best practices, prefix mode). What is left below holds the single addresses.
+    Without them EC2 scatters single addresses over the whole subnet, each spoiling a block of 16, and prefixes run out
+    long before addresses do (EKS best practices, prefix mode). What is left below holds the single addresses.
     """
     rest, kept = IPv4Network(subnet.cidr), list[IPv4Network]()
     single = need.addresses - need.prefixed
@@ -174,7 +191,9 @@ def remote_ranges(stack: StackSpec) -> tuple[str, ...]:
     """On-premises ranges of nodes and pods, sorted; none unless the form is hybrid."""
     if not isinstance(stack.form, Hybrid):
         return ()
-    return tuple(sorted({cidr for each in stack.form.remote_networks for cidr in (each.node_cidr, each.pod_cidr) if cidr}))
+    return tuple(
+        sorted({cidr for each in stack.form.remote_networks for cidr in (each.node_cidr, each.pod_cidr) if cidr})
+    )
 
 
 def service_cidr(stack: StackSpec) -> str | None:
@@ -191,7 +210,9 @@ _DEFAULT_VPC = IPv4Network("172.31.0.0/16")
 
 
 def restricted(primary: str, further: str) -> str | None:
-    """The range that AWS bars `further` from, as an addition to a VPC of range `primary` (VPC User Guide, CIDR block restrictions)."""
+    """The range that AWS bars `further` from, as an addition to a VPC of range `primary` (VPC User Guide, CIDR block
+    restrictions).
+    """
     first, second = IPv4Network(primary), IPv4Network(further)
     home = next((each for each in PRIVATE if first.subnet_of(each)), None)
     barred = [each for each in PRIVATE if each != home] + [_EVERYWHERE]

@@ -1,8 +1,8 @@
 """The calendar of a pool's Capacity Blocks: when nodes come, when the queue stops, when jobs leave, when nodes go.
 
-Hides the arithmetic before a block's end. EC2 takes the machines back 30 minutes before the end and EKS drains them itself from 40
-minutes before (EKS User Guide, capacity-blocks-mng), so everything of ours is over by 60 minutes before. No clock is read here: the
-calendar is the same whenever it is planned.
+Hides the arithmetic before a block's end. EC2 takes the machines back 30 minutes before the end and EKS drains them
+itself from 40 minutes before (EKS User Guide, capacity-blocks-mng), so everything of ours is over by 60 minutes before.
+No clock is read here: the calendar is the same whenever it is planned.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ GONE_BEFORE = timedelta(minutes=60)
 EC2_TAKES_BACK_BEFORE = timedelta(minutes=30)
 SHORTEST = timedelta(days=1)
 LONGEST = timedelta(days=182)
-_YEARS = range(2000, 3000)  # what lies further off is a slip, and near the ends of the calendar no time can be reckoned from it
+_YEARS = range(
+    2000, 3000
+)  # what lies further off is a slip, and near the ends of the calendar no time can be reckoned from it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +82,8 @@ def of_this_age(moment: datetime) -> bool:
 
 
 def windows(pool: PoolSpec) -> tuple[Window, ...]:
-    """The pool's blocks by start, then id; none for a pool that isn't bought in blocks or whose block lacks an id or a time.
+    """The pool's blocks by start, then id; none for a pool that isn't bought in blocks or whose block lacks an id or a
+    time.
 
     A block at a time that can't be is left out: a rule says so.
     """
@@ -101,26 +104,40 @@ def windows(pool: PoolSpec) -> tuple[Window, ...]:
     ]
     if capacity.id and capacity.start and capacity.end and of_this_age(capacity.start) and of_this_age(capacity.end):
         start, end = capacity.start.astimezone(UTC), capacity.end.astimezone(UTC)
-        found.append(Window(pool=pool.name, reservation=capacity.id, nodes=pool.max_nodes, start=start, end=end, running=capacity.running))
+        found.append(
+            Window(
+                pool=pool.name,
+                reservation=capacity.id,
+                nodes=pool.max_nodes,
+                start=start,
+                end=end,
+                running=capacity.running,
+            )
+        )
     return tuple(sorted(found, key=lambda window: (window.start, window.reservation)))
 
 
 def calendar(pools: Sequence[PoolSpec]) -> list[dict[str, object]]:
     """Every block of the stack in the order of time, for the preview."""
     found = [window for pool in pools for window in windows(pool)]
-    return [window.as_plan() for window in sorted(found, key=lambda window: (window.start, window.pool, window.reservation))]
+    return [
+        window.as_plan() for window in sorted(found, key=lambda window: (window.start, window.pool, window.reservation))
+    ]
 
 
 def most_at_once(found: Sequence[Window]) -> int:
     """Most machines that the blocks hold at one time."""
-    return max((sum(other.nodes for other in found if other.start <= window.start < other.end) for window in found), default=0)
+    return max(
+        (sum(other.nodes for other in found if other.start <= window.start < other.end) for window in found), default=0
+    )
 
 
 def out_of_time(pools: Sequence[PoolSpec], now: datetime) -> list[Problem]:
-    """Blocks that `now` has overtaken, for whoever previews at that moment; the engine's own preview has no clock and never asks.
+    """Blocks that `now` has overtaken, for whoever previews at that moment; the engine's own preview has no clock and
+    never asks.
 
-    EventBridge Scheduler doesn't promise to run a schedule whose moment is past when it is made: a pool first deployed inside its block
-    says so itself.
+    EventBridge Scheduler doesn't promise to run a schedule whose moment is past when it is made: a pool first deployed
+    inside its block says so itself.
     """
     found: list[Problem] = []
     for index, pool in enumerate(pools):
@@ -128,15 +145,24 @@ def out_of_time(pools: Sequence[PoolSpec], now: datetime) -> list[Problem]:
             path = _path(index, pool, window)
             if now >= window.end:
                 said = f"the block {window.reservation} ended at {stamp(window.end)}; its node group stays at zero"
-                found.append(Problem(id="block-over", path=f"{path}.end", said=said, hint="take it out", severity="warning"))
+                found.append(
+                    Problem(id="block-over", path=f"{path}.end", said=said, hint="take it out", severity="warning")
+                )
             elif window.nodes_come <= now < window.nodes_gone and not window.running:
                 said = f"the block {window.reservation} began at {stamp(window.start)}; "
                 said += "first deployed now, the schedule that brings its nodes may never fire"
                 hint = "set running: true if it isn't deployed yet"
                 found.append(Problem(id="block-began", path=f"{path}.start", said=said, hint=hint, severity="warning"))
             elif window.running and now < window.start:
-                said = f"running is set, and the block {window.reservation} begins at {stamp(window.start)}: launches fail until then"
-                found.append(Problem(id="block-not-begun", path=f"{path}.running", said=said, hint="take it out", severity="warning"))
+                said = (
+                    f"running is set, and the block {window.reservation} begins at {stamp(window.start)}: launches fail"
+                    " until then"
+                )
+                found.append(
+                    Problem(
+                        id="block-not-begun", path=f"{path}.running", said=said, hint="take it out", severity="warning"
+                    )
+                )
     return found
 
 

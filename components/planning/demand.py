@@ -1,7 +1,7 @@
 """What a run reads and writes a second against what its file system was bought with.
 
-Hides the reckoning of both sides, and how much more must be bought than is needed on average: reads come in bursts, and a checkpoint
-is written while they go on.
+Hides the reckoning of both sides, and how much more must be bought than is needed on average: reads come in bursts, and
+a checkpoint is written while they go on.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ class Need:
 
     @property
     def most(self) -> float:
-        """The larger of the two: FSx sells one throughput, and a checkpoint's minute and a restart's reading don't fall together."""
+        """The larger of the two: FSx sells one throughput, and a checkpoint's minute and a restart's reading don't fall
+        together.
+        """
         return max(self.read, self.write)
 
 
@@ -62,7 +64,11 @@ class Demand:
         bought = max((each.bytes_per_second for each in self.supplies), default=0.0)
         return {
             "bought": [
-                {"name": each.system, "gb_per_second": round(each.bytes_per_second / _GB, 3), "reckoning": each.reckoning}
+                {
+                    "name": each.system,
+                    "gb_per_second": round(each.bytes_per_second / _GB, 3),
+                    "reckoning": each.reckoning,
+                }
                 for each in self.supplies
             ],
             "needed": [
@@ -79,7 +85,9 @@ class Demand:
 
 
 def need(plan: Plan) -> Need:
-    """What the planned run moves: its tokens, its checkpoint within the planned time, and the checkpoint read again after a restart."""
+    """What the planned run moves: its tokens, its checkpoint within the planned time, and the checkpoint read again
+    after a restart.
+    """
     store, saved = plan.store, plan.checkpoint
     rate = plan.tokens_per_second_per_card * plan.cards
     return Need(
@@ -87,9 +95,10 @@ def need(plan: Plan) -> Need:
         read=store.read_bandwidth,
         write=store.write_bandwidth,
         reckoning=(
-            f"{rate:,.0f} tokens/s x {store.token_bytes} bytes = {rate * store.token_bytes / 1e6:,.1f} MB/s; "
-            f"a checkpoint of {saved.bytes / 1e12:,.2f} TB in {saved.write_seconds:,.0f} s = {store.write_bandwidth / _GB:,.1f} GB/s; "
-            f"reading it again after a restart: {store.read_bandwidth / _GB:,.1f} GB/s"
+            f"{rate:,.0f} tokens/s x {store.token_bytes} bytes = {rate * store.token_bytes / 1e6:,.1f} MB/s; a"
+            f" checkpoint of {saved.bytes / 1e12:,.2f} TB in {saved.write_seconds:,.0f} s ="
+            f" {store.write_bandwidth / _GB:,.1f} GB/s; reading it again after a restart:"
+            f" {store.read_bandwidth / _GB:,.1f} GB/s"
         ),
     )
 
@@ -104,7 +113,12 @@ def _supply(index: int, system: LustreSpec, stack: StackSpec, cat: Catalog) -> S
     plan = file_systems.plan(system, cat, stack.storage.datasets.size_gib)
     total = plan.total_mbps * 1e6
     if system.tiered:
-        return Supply(system=system.name, path=f"{path}.throughput_mbps", bytes_per_second=total, reckoning=f"{plan.total_mbps:,.0f} MB/s")
+        return Supply(
+            system=system.name,
+            path=f"{path}.throughput_mbps",
+            bytes_per_second=total,
+            reckoning=f"{plan.total_mbps:,.0f} MB/s",
+        )
     rate = system.throughput_mbps_per_tib or (plan.total_mbps * 1024 / plan.capacity_gib if plan.capacity_gib else 0)
     key = "capacity_gib" if system.scratch else "throughput_mbps_per_tib"
     words = f"{plan.capacity_gib or 0:,} GiB at {rate:,.0f} MB/s/TiB = {total / _GB:,.1f} GB/s"
@@ -128,7 +142,10 @@ def _problems(stack: StackSpec, found: Sequence[Supply], needs: Sequence[Need], 
         if best.bytes_per_second >= wanted:
             continue
         times = best.bytes_per_second / each.most
-        said = f'"{best.system}" moves {best.reckoning}, {times:.2g} x the {each.most / _GB:,.1f} GB/s that {each.task} needs'
+        said = (
+            f'"{best.system}" moves {best.reckoning}, {times:.2g} x the {each.most / _GB:,.1f} GB/s that {each.task}'
+            " needs"
+        )
         yield Problem(
             id="lustre-demand",
             path=best.path,

@@ -42,7 +42,9 @@ def of_network(spec: NetworkSpec) -> tuple[Endpoint, ...]:
 
 
 def needed(stack: StackSpec) -> tuple[Endpoint, ...]:
-    """Every endpoint that the stack's features need, sorted by service. Karpenter is no part of a stack, so `sqs` and `pricing` aren't."""
+    """Every endpoint that the stack's features need, sorted by service. Karpenter is no part of a stack, so `sqs` and
+    `pricing` aren't.
+    """
     if stack.network is None:
         return ()
     found = [*BASE, *_extra(stack.network)]
@@ -54,7 +56,10 @@ def needed(stack: StackSpec) -> tuple[Endpoint, ...]:
         found.append(Endpoint(service="sns", why="alerts are published to topics"))
     if stack.network.egress == "isolated":
         found += [
-            Endpoint(service="elasticloadbalancing", why="controllers manage load balancers, with no other way to the service"),
+            Endpoint(
+                service="elasticloadbalancing",
+                why="controllers manage load balancers, with no other way to the service",
+            ),
             Endpoint(service="kms", why="programs that encrypt for themselves have no other way to the service"),
         ]
     return _sorted(found)

@@ -1,6 +1,7 @@
 """What a Lustre file system comes to: the size, throughput, metadata and backups that its words leave open.
 
-Hides the defaults that follow from other values, so that the component, the rules and the demand check all reckon with the same ones.
+Hides the defaults that follow from other values, so that the component, the rules and the demand check all reckon with
+the same ones.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ DATASET_FACTOR = 2  # checkpoints and the next version of the data lie beside th
 
 @dataclass(frozen=True, kw_only=True)
 class FileSystem:
-    """`capacity_gib` is None with intelligent tiering; `metadata_iops` is None where FSx sets it or metadata isn't configured."""
+    """`capacity_gib` is None with intelligent tiering; `metadata_iops` is None where FSx sets it or metadata isn't
+    configured.
+    """
 
     capacity_gib: int | None
     total_mbps: float
@@ -71,7 +74,9 @@ def _metadata_iops(spec: LustreSpec, cat: Catalog) -> int | None:
 def overlapping(links: Iterable[LinkSpec]) -> tuple[tuple[str, str], ...]:
     """Pairs of link paths of which one holds the other, each pair in path order."""
     paths = sorted(link.path for link in links)
-    return tuple((first, second) for index, first in enumerate(paths) for second in paths[index + 1 :] if _holds(first, second))
+    return tuple(
+        (first, second) for index, first in enumerate(paths) for second in paths[index + 1 :] if _holds(first, second)
+    )
 
 
 def _holds(outer: str, inner: str) -> bool:

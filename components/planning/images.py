@@ -1,6 +1,8 @@
-"""Every image that runs where there is no way out: whose it is, where the account's registry keeps it, and how it gets there.
+"""Every image that runs where there is no way out: whose it is, where the account's registry keeps it, and how it gets
+there.
 
-Hides the folders of the mirror (one for each publisher, so that two images of one name never meet) and the registry's limits.
+Hides the folders of the mirror (one for each publisher, so that two images of one name never meet) and the registry's
+limits.
 """
 
 from __future__ import annotations
@@ -44,10 +46,12 @@ MONITORING: Final = (
 )
 How = Literal["cached", "copied"]
 
-# Amazon ECR User Guide, service quotas of private registries, read 2026-11-30. Requests a second; downloads of layers are S3's.
+# Amazon ECR User Guide, service quotas of private registries, read 2026-11-30. Requests a second; downloads of layers
+# are S3's.
 BATCH_GET_IMAGE: Final = 2000
 DOWNLOAD_URL: Final = 3000
-# Layers of a framework image: base, driver-side libraries, framework, collective library, own programs, in 20 to 40 steps.
+# Layers of a framework image: base, driver-side libraries, framework, collective library, own programs, in 20 to 40
+# steps.
 _LAYERS: Final = 40
 # What a node of a large type takes from S3 at once while it unpacks: containerd writes to local disks at about 1 GB/s.
 _NODE_BYTES_PER_SECOND: Final = 1e9
@@ -57,7 +61,8 @@ _NODE_BYTES_PER_SECOND: Final = 1e9
 class Mirrored:
     """An image of others: `upstream` is where its publisher has it, `path` where the account's registry has it.
 
-    `cached` images come through a pull-through rule with their first pull, which needs a way out; `copied` ones are pushed by hand.
+    `cached` images come through a pull-through rule with their first pull, which needs a way out; `copied` ones are
+    pushed by hand.
     """
 
     name: str
@@ -81,7 +86,9 @@ def folder(registry: str) -> str:
     try:
         return FOLDERS[registry]
     except KeyError:
-        raise KeyError(f"no folder of the mirror holds {registry}; there are folders for {listed(sorted(FOLDERS))}") from None
+        raise KeyError(
+            f"no folder of the mirror holds {registry}; there are folders for {listed(sorted(FOLDERS))}"
+        ) from None
 
 
 def repository(pin: ImagePin) -> str:
@@ -100,19 +107,25 @@ def upstream(registry: str) -> str:
 
 
 def cached_registries(spec: RegistrySpec, cat: Catalog) -> tuple[str, ...]:
-    """Publishers that a pull-through rule reaches: those that ask nobody, and those whose secret the stack names; sorted."""
+    """Publishers that a pull-through rule reaches: those that ask nobody, and those whose secret the stack names;
+    sorted.
+    """
     reached = cat.charts.pull_through
     return tuple(
         sorted(
-            each for each in FOLDERS if upstream(each) in reached and (not reached[upstream(each)] or upstream(each) in spec.credentials)
+            each
+            for each in FOLDERS
+            if upstream(each) in reached and (not reached[upstream(each)] or upstream(each) in spec.credentials)
         )
     )
 
 
 def cached_by(stack: StackSpec, cat: Catalog) -> tuple[str, ...]:
-    """Publishers whose images come through the cache of this stack's network: none without a way out, which a first pull needs.
+    """Publishers whose images come through the cache of this stack's network: none without a way out, which a first
+    pull needs.
 
-    ECR User Guide, interface endpoints: the network that asks for an image for the first time must reach the internet; later pulls don't.
+    ECR User Guide, interface endpoints: the network that asks for an image for the first time must reach the internet;
+    later pulls don't.
     """
     return () if _isolated(stack) else cached_registries(stack.storage.registry, cat)
 
@@ -124,7 +137,8 @@ def _isolated(stack: StackSpec) -> bool:
 def needed(stack: StackSpec, cat: Catalog) -> tuple[Mirrored, ...]:
     """Images of others that the stack's pods pull from the account's registry, by name.
 
-    EKS' own add-ons aren't among them: EKS names their images in its registry of the stack's own region, which the endpoints reach.
+    EKS' own add-ons aren't among them: EKS names their images in its registry of the stack's own region, which the
+    endpoints reach.
     """
     if isinstance(stack.form, SelfHosted):
         # Its nodes' own daemons are the machines' owner's.
@@ -141,7 +155,9 @@ def needed(stack: StackSpec, cat: Catalog) -> tuple[Mirrored, ...]:
 
 
 def _mirrored(pin: ImagePin, how: How) -> Mirrored:
-    return Mirrored(name=pin.name, upstream=pin.reference, registry=pin.registry, repository=repository(pin), tag=pin.tag, how=how)
+    return Mirrored(
+        name=pin.name, upstream=pin.reference, registry=pin.registry, repository=repository(pin), tag=pin.tag, how=how
+    )
 
 
 def _in_compute_network(stack: StackSpec, cat: Catalog) -> Iterator[str]:
@@ -165,7 +181,9 @@ def _in_compute_network(stack: StackSpec, cat: Catalog) -> Iterator[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class PullPlan:
-    """How long the largest pool takes to fetch the training image when all its nodes start at once, and what holds it up."""
+    """How long the largest pool takes to fetch the training image when all its nodes start at once, and what holds it
+    up.
+    """
 
     nodes: int
     image_gib: int

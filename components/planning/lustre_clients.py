@@ -1,7 +1,8 @@
 """Which pools reach a file system over EFA, and with how many interfaces of each node.
 
-Hides the number of connections that a file system serves, which the pools of its zone share: all give up interfaces before one goes
-without, and the largest pool goes first, for its nodes have the smallest share of the file system's throughput anyway.
+Hides the number of connections that a file system serves, which the pools of its zone share: all give up interfaces
+before one goes without, and the largest pool goes first, for its nodes have the smallest share of the file system's
+throughput anyway.
 """
 
 from __future__ import annotations
@@ -18,8 +19,14 @@ from components.spec.stack import StackSpec
 
 
 def able(zone: str, stack: StackSpec, cat: Catalog) -> list[PoolSpec]:
-    """Pools of the zone, which EFA doesn't leave, whose machines can use it for Lustre; those that another rule is about are left out."""
-    return [pool for pool in stack.pools if pool.zone == zone and _has_efa(pool, cat) and nodes.instance(pool, cat).lustre_efa_client]
+    """Pools of the zone, which EFA doesn't leave, whose machines can use it for Lustre; those that another rule is
+    about are left out.
+    """
+    return [
+        pool
+        for pool in stack.pools
+        if pool.zone == zone and _has_efa(pool, cat) and nodes.instance(pool, cat).lustre_efa_client
+    ]
 
 
 def _has_efa(pool: PoolSpec, cat: Catalog) -> bool:
@@ -36,7 +43,9 @@ def can_be_set_up(pool: PoolSpec, cat: Catalog) -> bool:
 
 
 def interfaces(stack: StackSpec, cat: Catalog) -> dict[str, int]:
-    """EFA interfaces that Lustre uses on each node, by pool; 0 for a pool that is too large, none for one that can't use them."""
+    """EFA interfaces that Lustre uses on each node, by pool; 0 for a pool that is too large, none for one that can't
+    use them.
+    """
     found: dict[str, int] = {}
     for zone in sorted({system.zone for system in stack.storage.lustre if system.efa}):
         found |= _shared([pool for pool in able(zone, stack, cat) if can_be_set_up(pool, cat)], cat)

@@ -1,6 +1,7 @@
 """What every node of a pool is: its image, labels and taints, and what it offers to pods.
 
-Hides how accelerator, fabric and the user's own words come together, so that templates, autoscaler tags and tolerations agree.
+Hides how accelerator, fabric and the user's own words come together, so that templates, autoscaler tags and tolerations
+agree.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from components import accelerators, fabrics, labels
+from components import accelerators, fabrics, node_labels
 from components.accelerators import Accelerator
 from components.catalog import Catalog, ImageFamily, InstanceType
 from components.fabrics import efa
@@ -24,14 +25,19 @@ _KUBERNETES: Mapping[str, Effect] = {
     "PreferNoSchedule": "PreferNoSchedule",
     "NoExecute": "NoExecute",
 }
-_EKS: Mapping[Effect, str] = {"NoSchedule": "NO_SCHEDULE", "PreferNoSchedule": "PREFER_NO_SCHEDULE", "NoExecute": "NO_EXECUTE"}
+_EKS: Mapping[Effect, str] = {
+    "NoSchedule": "NO_SCHEDULE",
+    "PreferNoSchedule": "PREFER_NO_SCHEDULE",
+    "NoExecute": "NO_EXECUTE",
+}
 
 # Whole-node pools run one worker and the node's daemons; 30 pod addresses are two /28 prefixes.
 WHOLE_NODE_PODS = 32
 # Beyond this Kubernetes isn't tested by default.
 KUBELET_PODS = 110
 PREFIX_ADDRESSES = 16
-# Most pods that EKS lets a managed node have by itself, below 30 vCPU and from there on (EKS User Guide, create a managed node group).
+# Most pods that EKS lets a managed node have by itself, below 30 vCPU and from there on (EKS User Guide, create a
+# managed node group).
 EKS_PODS, EKS_PODS_OF_LARGE, LARGE_VCPU = 110, 250, 30
 _HOST_NETWORK_PODS = 2  # aws-node and kube-proxy, which EC2's own formula adds
 
@@ -78,7 +84,9 @@ def cards(pool: PoolSpec, cat: Catalog) -> int:
 
 
 def capacity_kind(pool: PoolSpec, *, spot_preprocessing: bool) -> Literal["on-demand", "reservation", "block", "spot"]:
-    """How the machines are bought once the toggle is applied: it decides for preprocessing pools that are not reserved."""
+    """How the machines are bought once the toggle is applied: it decides for preprocessing pools that are not
+    reserved.
+    """
     if pool.purpose == "preprocessing" and not isinstance(pool.capacity, Reservation | Block):
         return "spot" if spot_preprocessing else "on-demand"
     return pool.capacity.kind
@@ -89,11 +97,13 @@ def has_efa(pool: PoolSpec, cat: Catalog) -> bool:
     return not pool.hosts and efa.RESOURCE in fabrics.of_pool(pool, cat).pod_resources(pool, instance(pool, cat))
 
 
-def node_labels(pool: PoolSpec, cat: Catalog, *, capacity: str | None = None, block: str | None = None) -> dict[str, str]:
+def labels_of(
+    pool: PoolSpec, cat: Catalog, *, capacity: str | None = None, block: str | None = None
+) -> dict[str, str]:
     """Labels of every node, sorted. `capacity` and `block` are a node group's own words, the pool's when left out."""
     family = accelerator(pool, cat)
     fabric = fabrics.of_pool(pool, cat)
-    fixed = labels.of_pool(
+    fixed = node_labels.of_pool(
         pool=pool.name,
         purpose=pool.purpose,
         capacity=capacity or pool.capacity.kind,
@@ -102,7 +112,7 @@ def node_labels(pool: PoolSpec, cat: Catalog, *, capacity: str | None = None, bl
         efa=has_efa(pool, cat),
     )
     of_family = dict(family.labels) if family else {}
-    of_block = {labels.BLOCK: block} if block else {}
+    of_block = {node_labels.BLOCK: block} if block else {}
     return dict(sorted({**of_family, **pool.labels, **fixed, **of_block}.items()))
 
 
@@ -130,7 +140,9 @@ def image(pool: PoolSpec, cat: Catalog) -> ImageFamily:
     return cat.images.family("AL2023_ARM_64_STANDARD" if machine.arch == "arm64" else "AL2023_x86_64_STANDARD")
 
 
-def max_pods(machine: InstanceType, *, layout: efa.Layout = "efa-only", has_efa: bool = False, prefix_delegation: bool = True) -> int:
+def max_pods(
+    machine: InstanceType, *, layout: efa.Layout = "efa-only", has_efa: bool = False, prefix_delegation: bool = True
+) -> int:
     """Pods that the kubelet takes: what the layout's addresses allow, no more than a whole-node pool can use.
 
     p5.48xlarge with an `efa-only` interface on card 0 has one interface for pods: 49 addresses, or 784 with prefixes.
@@ -160,7 +172,8 @@ def offers(pool: PoolSpec, cat: Catalog) -> dict[str, str]:
 
 
 def autoscaler_tags(pool: PoolSpec, cat: Catalog, node: Mapping[str, str]) -> dict[str, str]:
-    """Tags of the auto-scaling group that tell the cluster autoscaler what a node of an empty group would be; `node` are its labels.
+    """Tags of the auto-scaling group that tell the cluster autoscaler what a node of an empty group would be; `node`
+    are its labels.
 
     Managed node groups don't copy their own tags there (aws/containers-roadmap#608).
     """

@@ -1,7 +1,7 @@
 """Where a pool's nodes go: its node groups, their sizes and names, and what job the pool then carries.
 
-Hides how a pool is split: by reservation or block first, then by the nodes that EKS allows in one group. Keys come from ids or
-running numbers that fill up one after the other, so that adding or removing one leaves the others' names alone.
+Hides how a pool is split: by reservation or block first, then by the nodes that EKS allows in one group. Keys come from
+ids or running numbers that fill up one after the other, so that adding or removing one leaves the others' names alone.
 """
 
 from __future__ import annotations
@@ -95,7 +95,8 @@ class Placement:
 
 
 def pool_zones(pool: PoolSpec, network_zones: Sequence[str], cat: Catalog) -> tuple[str, ...]:
-    """The pool's zones, sorted: its own; else all of the network's for a pool that may spread, and the only one for one that may not.
+    """The pool's zones, sorted: its own; else all of the network's for a pool that may spread, and the only one for one
+    that may not.
 
     Empty when a pool with accelerators names no zone and the network has several: a rule says so.
     """
@@ -167,19 +168,27 @@ def largest_group(pool: PoolSpec, *, cat: Catalog) -> int:
 
 
 def plan(pool: PoolSpec, *, cat: Catalog, network_zones: Sequence[str], spot_preprocessing: bool) -> Placement:
-    """The pool's node groups, sorted by key. Assumes that the rules passed; raises UnknownInstanceType for an unknown type."""
+    """The pool's node groups, sorted by key. Assumes that the rules passed; raises UnknownInstanceType for an unknown
+    type.
+    """
     limit = cat.limits.nodes_per_node_group.value
     zones = pool_zones(pool, network_zones, cat)
     kind = nodes.capacity_kind(pool, spot_preprocessing=spot_preprocessing)
     fabric = fabrics.of_pool(pool, cat)
     capacity = pool.capacity
-    existing = None if isinstance(capacity, Block) or not isinstance(capacity, OnDemand | Reservation) else capacity.placement_group
+    existing = (
+        None
+        if isinstance(capacity, Block) or not isinstance(capacity, OnDemand | Reservation)
+        else capacity.placement_group
+    )
     own_group = kind == "on-demand" and fabric.open_group and existing is None
     flexible = kind == "spot" or (kind == "on-demand" and pool.purpose == "preprocessing")
     groups = list[NodeGroup]()
     unplaced_min = pool.min_nodes
 
-    def add(key: str, size: int, share: _Share, least: int, capacity_type: CapacityType, *, fallback: bool = False) -> None:
+    def add(
+        key: str, size: int, share: _Share, least: int, capacity_type: CapacityType, *, fallback: bool = False
+    ) -> None:
         block = share.window
         now = block is None or block.running
         groups.append(
@@ -195,7 +204,9 @@ def plan(pool: PoolSpec, *, cat: Catalog, network_zones: Sequence[str], spot_pre
                 sized_elsewhere=pool.autoscaled or block is not None or fallback,
                 template=(share.reservation or "") if not own_group else key,
                 reservation=share.reservation,
-                reservation_group=capacity.resource_group_arn if isinstance(capacity, Reservation) and not share.reservation else None,
+                reservation_group=capacity.resource_group_arn
+                if isinstance(capacity, Reservation) and not share.reservation
+                else None,
                 placement_group=existing,
                 own_placement_group=own_group,
                 window=block,
@@ -210,7 +221,8 @@ def plan(pool: PoolSpec, *, cat: Catalog, network_zones: Sequence[str], spot_pre
             if not flexible:
                 add(_numbered(share.key, place), size, share, least, "CAPACITY_BLOCK" if share.window else "ON_DEMAND")
             elif kind == "spot":
-                # Two groups with keys of their own: the toggle adds one and drops the other, and no name is taken twice.
+                # Two groups with keys of their own: the toggle adds one and drops the other, and no name is taken
+                # twice.
                 add(_numbered("spot", place), size, share, least, "SPOT")
                 add(_numbered("on-demand", place), size, share, 0, "ON_DEMAND", fallback=True)
             else:
@@ -227,6 +239,8 @@ def plan(pool: PoolSpec, *, cat: Catalog, network_zones: Sequence[str], spot_pre
 def of_stack(stack: StackSpec, cat: Catalog) -> tuple[Placement, ...]:
     """Every pool on AWS, by name."""
     found = [
-        plan(pool, cat=cat, network_zones=stack.zones, spot_preprocessing=stack.spot_preprocessing) for pool in stack.pools if pool.types
+        plan(pool, cat=cat, network_zones=stack.zones, spot_preprocessing=stack.spot_preprocessing)
+        for pool in stack.pools
+        if pool.types
     ]
     return tuple(sorted(found, key=lambda placement: placement.pool))

@@ -1,6 +1,7 @@
 """What the stack needs against what AWS allows a new account, row by row, with what to request.
 
-Hides how each limit is counted: reserved machines against the on-demand vCPUs, blocks apart, interfaces and address units node by node.
+Hides how each limit is counted: reserved machines against the on-demand vCPUs, blocks apart, interfaces and address
+units node by node.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ Market = Literal["on-demand", "spot"]
 
 # VPC User Guide, "Network Address Usage for your VPC": units of one of each.
 _UNITS_OF_ENDPOINT_OR_GATEWAY = 6
-# Groups on every interface before the user's own: the cluster's, the compute network's, and EFA's where the pool has it.
+# Groups on every interface before the user's own: the cluster's, the compute network's, and EFA's where the pool has
+# it.
 _OWN_SECURITY_GROUPS = 2
-# The largest group is the management nodes', outwards: eight named doors of network and cluster, two ports for every file system.
+# The largest group is the management nodes', outwards: eight named doors of network and cluster, two ports for every
+# file system.
 _MANAGEMENT_RULES = 8
 _RULES_OF_A_FILE_SYSTEM = 2
 
@@ -146,7 +149,11 @@ def _groups(stack: StackSpec, places: tuple[Placement, ...], cat: Catalog) -> It
     if sizes:
         most, words = max(sizes)
         yield _row(cat.limits.nodes_per_node_group, most, words)
-    own = [f"{place.pool} {len(made)}" for place in places if (made := [group for group in place.groups if group.own_placement_group])]
+    own = [
+        f"{place.pool} {len(made)}"
+        for place in places
+        if (made := [group for group in place.groups if group.own_placement_group])
+    ]
     if own:
         total = sum(group.own_placement_group for place in places for group in place.groups)
         yield _row(cat.limits.placement_groups_per_region, total, " + ".join(own))
@@ -205,7 +212,11 @@ def _doors(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
     words = f"management nodes, outwards: {_MANAGEMENT_RULES} + {systems} file systems x {_RULES_OF_A_FILE_SYSTEM}"
     yield _row(cat.limits.rules_per_security_group, rules, words)
     if stack.cluster:
-        with_account = [each.name for each in addons.needed(stack, cat) if each.service_account and (each.managed_policy or each.actions)]
+        with_account = [
+            each.name
+            for each in addons.needed(stack, cat)
+            if each.service_account and (each.managed_policy or each.actions)
+        ]
         observers = ["logs", *(["alerts"] if stack.observability.alerts_to else [])]
         names = [*with_account, *observers]
         yield _row(cat.limits.pod_identity_associations, len(names), ", ".join(names))
@@ -231,7 +242,9 @@ def _subnets(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
         return
     compute = address_needs.compute_needs(stack, cat)
     plan = addresses.plan(network, compute)
-    needs = [("compute", need) for need in compute] + [("nodes", need) for need in address_needs.management_needs(stack, cat)]
+    needs = [("compute", need) for need in compute] + [
+        ("nodes", need) for need in address_needs.management_needs(stack, cat)
+    ]
     for kind, need in needs:
         found = [subnet for subnet in plan.subnets if subnet.kind == kind and subnet.zone == need.zone]
         if found:

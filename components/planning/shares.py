@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from components.catalog import Catalog
 from components.spec.pools import PoolSpec
 from components.spec.queues import QueueSpec
+from components.spec.reading.partial import UnreadError
 from components.spec.stack import StackSpec
-from components.spec.unread import UnreadError
 
 
 def cards_per_node(pool: PoolSpec, cat: Catalog) -> int:

@@ -11,7 +11,16 @@ from components.catalog import Catalog
 from components.planning import address_needs, addresses, blocks, demand, endpoints, images, placement, quotas, topology
 from components.spec.stack import StackSpec
 
-EMPTY: dict[str, Any] = {"cards": 0, "nodes": 0, "pools": [], "subnets": [], "topology": {}, "quotas": [], "calendar": [], "endpoints": []}
+EMPTY: dict[str, Any] = {
+    "cards": 0,
+    "nodes": 0,
+    "pools": [],
+    "subnets": [],
+    "topology": {},
+    "quotas": [],
+    "calendar": [],
+    "endpoints": [],
+}
 
 
 def summary(stack: StackSpec, cat: Catalog) -> dict[str, Any]:
@@ -23,14 +32,18 @@ def summary(stack: StackSpec, cat: Catalog) -> dict[str, Any]:
         "nodes": sum(int(str(each["nodes"])) for each in pools),
         "pools": pools,
         "subnets": _subnets(stack, cat),
-        "endpoints": [{"service": each.service, "why": each.why} for each in endpoints.needed(stack)] if stack.network else [],
+        "endpoints": [{"service": each.service, "why": each.why} for each in endpoints.needed(stack)]
+        if stack.network
+        else [],
         "topology": topology.of_stack(stack, cat),
         "quotas": quotas.of_stack(stack, cat) if stack.on_aws else [],
         "calendar": blocks.calendar(stack.pools),
         "storage": demand.compare(stack, cat, ()).as_plan(),
         "images": [each.as_plan() for each in images.needed(stack, cat)],
         "pull": pulls.as_plan() if (pulls := images.pull_plan(stack, cat)) else {},
-        "queues": [{"name": each.name, "pool": each.pool, "cards": each.cards, "cohort": each.cohort} for each in stack.queues],
+        "queues": [
+            {"name": each.name, "pool": each.pool, "cards": each.cards, "cohort": each.cohort} for each in stack.queues
+        ],
     }
 
 
@@ -56,7 +69,13 @@ def _subnets(stack: StackSpec, cat: Catalog) -> list[dict[str, Any]]:
     management = {each.zone: each for each in address_needs.management_needs(stack, cat)}
     rows: list[dict[str, Any]] = []
     for subnet in plan.subnets:
-        need = needs.get(subnet.zone) if subnet.kind == "compute" else management.get(subnet.zone) if subnet.kind == "nodes" else None
+        need = (
+            needs.get(subnet.zone)
+            if subnet.kind == "compute"
+            else management.get(subnet.zone)
+            if subnet.kind == "nodes"
+            else None
+        )
         rows.append(
             {
                 "kind": subnet.kind,

@@ -1,7 +1,7 @@
 """How long the machines of a node group take to come, to be replaced and to go, and how many are replaced at once.
 
-Hides what one machine's turn is made of. A turn is reckoned at its longest, so that whoever waits for a group never gives up on work
-that is still going well; a wait that is too long costs nothing, since it ends with the work.
+Hides what one machine's turn is made of. A turn is reckoned at its longest, so that whoever waits for a group never
+gives up on work that is still going well; a wait that is too long costs nothing, since it ends with the work.
 """
 
 from __future__ import annotations
@@ -11,31 +11,39 @@ from math import ceil
 
 from components.spec.pools import Block, PoolSpec, Reservation
 
-# EKS User Guide, phases of node updates: pods have 15 minutes to leave, then the node waits 60 seconds before it is terminated.
+# EKS User Guide, phases of node updates: pods have 15 minutes to leave, then the node waits 60 seconds before it is
+# terminated.
 DRAIN_MINUTES = 15
 CORDONED_MINUTES = 1
-# From the request to Ready, with the EC2 checks, driver, fabric manager, local disks and CNI. Unverified: no source, generous.
+# From the request to Ready, with the EC2 checks, driver, fabric manager, local disks and CNI. Unverified: no source,
+# generous.
 BOOT_MINUTES = 10
 BOOT_MINUTES_WITH_CARDS = 20
-# A machine is cleaned before its place can be used again: "several minutes" (EC2 User Guide, Capacity Blocks). Unverified beyond that.
+# A machine is cleaned before its place can be used again: "several minutes" (EC2 User Guide, Capacity Blocks).
+# Unverified beyond that.
 RELEASE_MINUTES = 5
 RELEASE_MINUTES_WITH_CARDS = 15
-# What EKS does before the first and after the last machine: template versions, scaling up and down. Unverified: generous.
+# What EKS does before the first and after the last machine: template versions, scaling up and down. Unverified:
+# generous.
 SETUP_MINUTES = 30
-# Machines that a scaling group asks for or gives back together. Unverified: EC2 has no published figure, and throttles large requests.
+# Machines that a scaling group asks for or gives back together. Unverified: EC2 has no published figure, and throttles
+# large requests.
 WAVE = 100
 
 MOST_AT_ONCE = 100  # EKS API, NodegroupUpdateConfig: the maximum of maxUnavailable
 SHARE_AT_ONCE = 10  # a tenth of the group: ten turns, however large it is
 # What the provider waits for anything by itself (terraform-provider-aws, internal/service/eks/node_group.go).
 PROVIDER_MINUTES = 60
-# A role's session, which whoever runs the engine mostly has, ends after 12 hours (IAM User Guide, maximum session duration).
+# A role's session, which whoever runs the engine mostly has, ends after 12 hours (IAM User Guide, maximum session
+# duration).
 LONGEST_MINUTES = 720
 
 
 @dataclass(frozen=True, kw_only=True)
 class Turnover:
-    """Of one group: `turn_minutes` is what `at_once` machines take to be replaced, `turns` how often that happens in an update."""
+    """Of one group: `turn_minutes` is what `at_once` machines take to be replaced, `turns` how often that happens in an
+    update.
+    """
 
     nodes: int
     at_once: int
@@ -53,7 +61,10 @@ class Turnover:
 
     @property
     def arithmetic(self) -> str:
-        return f"{self.turns:,} turns x {self.turn_minutes} minutes + {SETUP_MINUTES} = {self.update_minutes / 60:,.1f} hours"
+        return (
+            f"{self.turns:,} turns x {self.turn_minutes} minutes + {SETUP_MINUTES} = {self.update_minutes / 60:,.1f}"
+            " hours"
+        )
 
     @property
     def least_at_once(self) -> int:
@@ -63,7 +74,9 @@ class Turnover:
     @property
     def waits(self) -> Waits:
         """In whole hours, never less than the provider's own wait nor more than the longest."""
-        return Waits(create=_hours(self.create_minutes), update=_hours(self.update_minutes), delete=_hours(self.delete_minutes))
+        return Waits(
+            create=_hours(self.create_minutes), update=_hours(self.update_minutes), delete=_hours(self.delete_minutes)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,13 +94,17 @@ def at_once(nodes: int, wanted: int | None = None) -> int:
 
 
 def old_first(pool: PoolSpec) -> bool:
-    """Reserved machines can't be doubled for an update, and a training pool has no spare ones: old nodes go before new ones come."""
+    """Reserved machines can't be doubled for an update, and a training pool has no spare ones: old nodes go before new
+    ones come.
+    """
     return pool.purpose == "training" or isinstance(pool.capacity, Reservation | Block)
 
 
 def of_group(nodes: int, *, wanted: int | None = None, has_cards: bool) -> Turnover:
     """The turnover of a group at its largest. Whether old or new machines come first, a turn has the same parts."""
-    boot, release = (BOOT_MINUTES_WITH_CARDS, RELEASE_MINUTES_WITH_CARDS) if has_cards else (BOOT_MINUTES, RELEASE_MINUTES)
+    boot, release = (
+        (BOOT_MINUTES_WITH_CARDS, RELEASE_MINUTES_WITH_CARDS) if has_cards else (BOOT_MINUTES, RELEASE_MINUTES)
+    )
     leave = DRAIN_MINUTES + CORDONED_MINUTES + release
     waves = ceil(nodes / WAVE)
     return Turnover(

@@ -3,7 +3,7 @@
 Hides how text becomes values and problems; this layer knows nothing of AWS' rules beyond what a shape can say.
 """
 
-from components.spec.reading import Reading, read_config, read_stack
+from components.spec.reading.reader import Reading, read_config, read_stack
 from components.spec.stack import StackSpec
 
 __all__ = ["Reading", "StackSpec", "read_config", "read_stack"]

@@ -27,9 +27,13 @@ class UnreadError(Exception):
 
 
 class Spec(BaseModel):
-    """A frozen value that knows all its keys. A field that could not be read is not there: asking for it raises UnreadError."""
+    """A frozen value that knows all its keys. A field that could not be read is not there: asking for it raises
+    UnreadError.
+    """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False, hide_input_in_errors=True, defer_build=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", validate_default=False, hide_input_in_errors=True, defer_build=True
+    )
 
     computed: ClassVar[Mapping[str, str]] = {}
     """Keys that one might look for, and what stands in their place."""
@@ -56,7 +60,9 @@ def _flag(value: object) -> object:
 def in_quotes(value: object) -> object:
     """A version as text: 1.30 and 1.3 are one number to YAML, and the digit that was lost can't be guessed."""
     if isinstance(value, float | int) and not isinstance(value, bool):
-        raise PydanticCustomError("unquoted_version", "YAML reads an unquoted 1.30 as the number 1.3; write the version in quotes")
+        raise PydanticCustomError(
+            "unquoted_version", "YAML reads an unquoted 1.30 as the number 1.3; write the version in quotes"
+        )
     return value
 
 
@@ -75,7 +81,8 @@ def _cidr(value: str) -> str:
 def matching(pattern: str, words: str, *, sealed: bool = False) -> AfterValidator:
     """Text that fits `pattern` from its first to its last character; `words` say what is wanted.
 
-    With `sealed` an encrypted value, which a preview can't open, passes: nothing that is declared follows from the text.
+    With `sealed` an encrypted value, which a preview can't open, passes: nothing that is declared follows from the
+    text.
     """
     whole = re.compile(pattern)
 
@@ -108,7 +115,9 @@ Fraction = Annotated[float, Field(strict=True, gt=0, le=1, allow_inf_nan=False)]
 
 def _without_null(text: str) -> str:
     if "\0" in text:
-        raise PydanticCustomError("malformed", "text without the null character is wanted, at which programs stop reading")
+        raise PydanticCustomError(
+            "malformed", "text without the null character is wanted, at which programs stop reading"
+        )
     return text
 
 
@@ -117,17 +126,26 @@ AnyText = Annotated[str, StringConstraints(strict=True), AfterValidator(_without
 StrictText = Annotated[str, StringConstraints(strict=True)]
 Name = Annotated[
     StrictText,
-    matching(r"[a-z]([a-z0-9-]{0,30}[a-z0-9])?", "a name is wanted: lower-case letters, digits, dashes; a letter first; 32 at most"),
+    matching(
+        r"[a-z]([a-z0-9-]{0,30}[a-z0-9])?",
+        "a name is wanted: lower-case letters, digits, dashes; a letter first; 32 at most",
+    ),
 ]
 ZoneId = Annotated[
     StrictText,
-    matching(r"[a-z]{2,5}[0-9]+-az[1-8]", "a zone id such as usw2-az3 is wanted, the same place in every account; us-west-2a is a name"),
+    matching(
+        r"[a-z]{2,5}[0-9]+-az[1-8]",
+        "a zone id such as usw2-az3 is wanted, the same place in every account; us-west-2a is a name",
+    ),
 ]
 Region = Annotated[StrictText, matching(r"[a-z]{2}(-[a-z]+)+-[0-9]", "a region such as us-west-2 is wanted")]
 Cidr = Annotated[StrictText, AfterValidator(_cidr)]
 AbsolutePath = Annotated[
     StrictText,
-    matching(r"/|(/(?!\.\.?(/|$))[A-Za-z0-9._-]+)+", "an absolute path such as /datasets is wanted, without the steps . and .."),
+    matching(
+        r"/|(/(?!\.\.?(/|$))[A-Za-z0-9._-]+)+",
+        "an absolute path such as /datasets is wanted, without the steps . and ..",
+    ),
 ]
 ReservationId = Annotated[
     StrictText, matching(r"cr-[0-9a-f]{8,17}", "a reservation id such as cr-0a1b2c3d4e5f60718 is wanted", sealed=True)

@@ -14,7 +14,9 @@ from components.spec.base import Cidr, Flag, LogDays, NodeCount, Spec, StrictTex
 def _timeless(value: Any) -> Any:
     if isinstance(value, date):
         # What the engine makes of an unquoted time isn't what was written.
-        raise PydanticCustomError("unquoted_time", "an unquoted date or time inside is spelt otherwise when it arrives: put it in quotes")
+        raise PydanticCustomError(
+            "unquoted_time", "an unquoted date or time inside is spelt otherwise when it arrives: put it in quotes"
+        )
     inner: list[Any] = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
     for each in inner:
         _timeless(each)
@@ -22,7 +24,9 @@ def _timeless(value: Any) -> Any:
 
 
 KubernetesVersion = Annotated[
-    StrictText, BeforeValidator(in_quotes), matching(r"1\.[0-9]{2}", 'a minor version of Kubernetes such as "1.35" is wanted')
+    StrictText,
+    BeforeValidator(in_quotes),
+    matching(r"1\.[0-9]{2}", 'a minor version of Kubernetes such as "1.35" is wanted'),
 ]
 ControlPlaneTier = Literal["standard", "tier-xl", "tier-2xl", "tier-4xl", "tier-8xl"]
 
@@ -57,12 +61,22 @@ class ClusterSpec(Spec):
     """Version, control plane, API endpoint, administrators and the system pool."""
 
     version: KubernetesVersion = Field(default="1.35", description='Kubernetes version in quotes, such as "1.35"')
-    control_plane_tier: ControlPlaneTier = Field(default="standard", description="provisioned size of the control plane")
-    support: Literal["standard", "extended"] = Field(default="standard", description="what happens at the end of standard support")
-    service_cidr: Cidr | None = Field(default=None, description="range of Kubernetes services; the first that meets no other when left out")
-    zonal_shift: Flag = Field(default=False, description="whether AWS may move traffic away from a zone in trouble (ARC zonal shift)")
+    control_plane_tier: ControlPlaneTier = Field(
+        default="standard", description="provisioned size of the control plane"
+    )
+    support: Literal["standard", "extended"] = Field(
+        default="standard", description="what happens at the end of standard support"
+    )
+    service_cidr: Cidr | None = Field(
+        default=None, description="range of Kubernetes services; the first that meets no other when left out"
+    )
+    zonal_shift: Flag = Field(
+        default=False, description="whether AWS may move traffic away from a zone in trouble (ARC zonal shift)"
+    )
     endpoint: EndpointSpec = Field(default_factory=EndpointSpec)
     admins: tuple[Text, ...] = Field(default=(), description="IAM role ARNs with administrator access entries")
     system_pool: SystemPoolSpec = Field(default_factory=SystemPoolSpec)
     logs_days: LogDays = Field(default=90, description="how long control-plane logs are kept")
-    addons: dict[str, AddonSpec] = Field(default_factory=dict, description="add-ons that differ from the catalog's pins")
+    addons: dict[str, AddonSpec] = Field(
+        default_factory=dict, description="add-ons that differ from the catalog's pins"
+    )

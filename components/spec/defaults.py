@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from components.spec.paths import Path, parsed, written
+from components.spec.reading.paths import Path, parsed, written
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,10 +30,18 @@ _EVERYWHERE: tuple[tuple[str, Any, str], ...] = (
 
 _BY_ENVIRONMENT: dict[str, tuple[tuple[str, Any, str], ...]] = {
     "dev": (
-        ("network.nat_gateways", "one", "a lost zone may stop a development cluster; a second gateway costs more than that"),
+        (
+            "network.nat_gateways",
+            "one",
+            "a lost zone may stop a development cluster; a second gateway costs more than that",
+        ),
         ("network.flow_log_days", 14, "long enough to look back at a failed run"),
         ("cluster.logs_days", 30, "long enough to look back at a failed run"),
-        ("cluster.system_pool", {"instance_type": "m7i.xlarge", "nodes": 2}, "controllers of a small cluster fit on two nodes"),
+        (
+            "cluster.system_pool",
+            {"instance_type": "m7i.xlarge", "nodes": 2},
+            "controllers of a small cluster fit on two nodes",
+        ),
         ("observability.metrics_days", 15, "a development cluster's past matters little"),
         ("observability.logs_days", 30, "a development cluster's past matters little"),
         ("governance.delete_protection", False, "a development stack is destroyed and made again"),
@@ -69,7 +77,9 @@ _AWS_ONLY = ("network", "cluster")
 
 
 def fill(data: dict[str, Any]) -> tuple[dict[str, Any], list[Default]]:
-    """The data with the environment's defaults for what it leaves out, and those defaults. What is there is never changed."""
+    """The data with the environment's defaults for what it leaves out, and those defaults. What is there is never
+    changed.
+    """
     out = copy.deepcopy(data)
     used: list[Default] = []
     form = out.get("form")

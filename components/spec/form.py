@@ -21,7 +21,9 @@ class SelfHosted(Spec):
     kind: Literal["self-hosted"]
     kubeconfig: SecretStr = Field(description="the cluster's kubeconfig, as a secret")
     context: Text | None = Field(default=None, description="the kubeconfig's context; its current one when left out")
-    fabric: Literal["infiniband", "roce", "tcp"] = Field(default="infiniband", description="how cards on different nodes talk")
+    fabric: Literal["infiniband", "roce", "tcp"] = Field(
+        default="infiniband", description="how cards on different nodes talk"
+    )
     storage_class: Text = Field(default="shared", description="storage class of the parallel file system's claims")
     registry: Text | None = Field(default=None, description="registry that mirrors every image")
 
@@ -35,7 +37,8 @@ class RemoteNetwork(Spec):
 
 
 TransitGatewayId = Annotated[
-    StrictText, matching(r"tgw-[0-9a-f]{8,17}", "a transit gateway id such as tgw-0a1b2c3d4e5f60718 is wanted", sealed=True)
+    StrictText,
+    matching(r"tgw-[0-9a-f]{8,17}", "a transit gateway id such as tgw-0a1b2c3d4e5f60718 is wanted", sealed=True),
 ]
 
 

@@ -26,7 +26,9 @@ def topic_region(arn: str) -> str:
 class ObservabilitySpec(Spec):
     """Where alerts go and how long measurements are kept."""
 
-    alerts_to: tuple[AlertTarget, ...] = Field(default=(), description="mailto: addresses, https: URLs or SNS topic ARNs")
+    alerts_to: tuple[AlertTarget, ...] = Field(
+        default=(), description="mailto: addresses, https: URLs or SNS topic ARNs"
+    )
     metrics_days: Days = Field(default=30, description="days that metrics are kept")
     logs_days: LogDays = Field(default=30, description="days that logs are kept")
 
@@ -36,9 +38,15 @@ class BudgetSpec(Spec):
 
     monthly_usd: Amount = Field(description="US dollars a month")
     alert_at_percent: tuple[Percent, ...] = Field(default=(50, 80, 100), description="shares of the budget in percent")
-    stop_at_percent: Percent | None = Field(default=None, description="share at which stop_roles may start no more machines")
-    stop_roles: tuple[Text, ...] = Field(default=(), description="names of IAM roles that the stop applies to, such as the deploying one")
-    stop_approval: Literal["manual", "automatic"] = Field(default="manual", description="whether a person confirms the stop")
+    stop_at_percent: Percent | None = Field(
+        default=None, description="share at which stop_roles may start no more machines"
+    )
+    stop_roles: tuple[Text, ...] = Field(
+        default=(), description="names of IAM roles that the stop applies to, such as the deploying one"
+    )
+    stop_approval: Literal["manual", "automatic"] = Field(
+        default="manual", description="whether a person confirms the stop"
+    )
 
 
 class GovernanceSpec(Spec):
@@ -46,13 +54,19 @@ class GovernanceSpec(Spec):
 
     audit_trail: Flag = Field(default=False, description="whether the stack declares a CloudTrail of its own")
     trail_days: Days = Field(default=365, description="how long the audit trail's files are kept")
-    threat_detection: Flag = Field(default=False, description="whether GuardDuty watches the cluster's audit log and its nodes' runtime")
-    configuration_rules: Flag = Field(default=False, description="whether AWS Config records resources and checks its managed rules")
+    threat_detection: Flag = Field(
+        default=False, description="whether GuardDuty watches the cluster's audit log and its nodes' runtime"
+    )
+    configuration_rules: Flag = Field(
+        default=False, description="whether AWS Config records resources and checks its managed rules"
+    )
     anomaly_usd: Amount = Field(default=1000, description="unexpected spend in US dollars that raises an anomaly alert")
     # The bill only knows a tag a day after the first resource carries it, and activating an unknown one fails.
     cost_tags: tuple[Text, ...] = Field(
         default=(),
-        description="tag keys that break down the bill; name them a day after the first deployment, in the paying account",
+        description=(
+            "tag keys that break down the bill; name them a day after the first deployment, in the paying account"
+        ),
     )
     delete_protection: Flag = Field(default=False, description="whether stateful resources refuse deletion")
 

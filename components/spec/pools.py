@@ -23,7 +23,7 @@ from components.spec.base import (
     ZoneId,
     matching,
 )
-from components.spec.scalars import moment
+from components.spec.reading.scalars import moment
 
 Purpose = Literal["training", "finetuning", "preprocessing", "evaluation", "system"]
 TaintEffect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute", "NO_SCHEDULE", "PREFER_NO_SCHEDULE", "NO_EXECUTE"]
@@ -50,11 +50,17 @@ def _written(value: object) -> object:
 Moment = Annotated[datetime, BeforeValidator(_written), AfterValidator(_aware)]
 
 PlacementGroup = Annotated[
-    StrictText, matching(r"[ -~]{1,255}", "the name of a placement group is wanted: at most 255 printable ASCII characters", sealed=True)
+    StrictText,
+    matching(
+        r"[ -~]{1,255}", "the name of a placement group is wanted: at most 255 printable ASCII characters", sealed=True
+    ),
 ]
-ImageId = Annotated[StrictText, matching(r"ami-[0-9a-f]{8,17}", "the id of an AMI such as ami-0a1b2c3d4e5f60718 is wanted", sealed=True)]
+ImageId = Annotated[
+    StrictText, matching(r"ami-[0-9a-f]{8,17}", "the id of an AMI such as ami-0a1b2c3d4e5f60718 is wanted", sealed=True)
+]
 SecurityGroupId = Annotated[
-    StrictText, matching(r"sg-[0-9a-f]{8,17}", "the id of a security group such as sg-0a1b2c3d4e5f60718 is wanted", sealed=True)
+    StrictText,
+    matching(r"sg-[0-9a-f]{8,17}", "the id of a security group such as sg-0a1b2c3d4e5f60718 is wanted", sealed=True),
 ]
 ResourceGroupArn = Annotated[
     StrictText,
@@ -100,9 +106,15 @@ class Reservation(Spec):
     sizes: dict[ReservationId, NodeCount] = Field(
         default_factory=dict, description="instances in each reservation; split evenly when left out"
     )
-    reserved_nodes: NodeCount | None = Field(default=None, description="instances reserved in all, checked against nodes")
-    placement_group: PlacementGroup | None = Field(default=None, description="the placement group the reservation was made in, if it was")
-    preference: Text | None = Field(default=None, description="always the targeted reservation; any other word is refused")
+    reserved_nodes: NodeCount | None = Field(
+        default=None, description="instances reserved in all, checked against nodes"
+    )
+    placement_group: PlacementGroup | None = Field(
+        default=None, description="the placement group the reservation was made in, if it was"
+    )
+    preference: Text | None = Field(
+        default=None, description="always the targeted reservation; any other word is refused"
+    )
 
 
 class BlockPart(Spec):
@@ -112,7 +124,9 @@ class BlockPart(Spec):
     start: Moment
     end: Moment
     nodes: NodeCount = Field(description="instances in this block, at most 64")
-    running: Flag = Field(default=False, description="set when deployed after the block's start: its nodes come at once")
+    running: Flag = Field(
+        default=False, description="set when deployed after the block's start: its nodes come at once"
+    )
 
 
 class Block(Spec):
@@ -122,7 +136,9 @@ class Block(Spec):
     id: ReservationId | None = Field(default=None, description="the block's reservation id")
     start: Moment | None = Field(default=None, description="when the block begins, with its time zone")
     end: Moment | None = Field(default=None, description="when the block ends, with its time zone")
-    running: Flag = Field(default=False, description="set when deployed after the block's start: its nodes come at once")
+    running: Flag = Field(
+        default=False, description="set when deployed after the block's start: its nodes come at once"
+    )
     blocks: tuple[BlockPart, ...] = Field(default=(), description="several blocks, in place of id, start and end")
 
 
@@ -146,7 +162,9 @@ class TaintSpec(Spec):
 class RepairSpec(Spec):
     """What EKS does about one reason for which a node is unhealthy, in place of its own answer."""
 
-    condition: Literal["AcceleratedHardwareReady", "ContainerRuntimeReady", "KernelReady", "NetworkingReady", "StorageReady", "Ready"]
+    condition: Literal[
+        "AcceleratedHardwareReady", "ContainerRuntimeReady", "KernelReady", "NetworkingReady", "StorageReady", "Ready"
+    ]
     reason: Text = Field(description="the reason the monitoring agent gives, such as NvidiaXID31Error")
     wait_minutes: Count = Field(description="minutes before acting")
     action: Literal["Replace", "Reboot", "NoAction"]
@@ -161,7 +179,9 @@ class HostSpec(Spec):
     vcpu: Count = Field(description="logical processors in one node")
     memory_gib: Count = Field(description="memory of one node in GiB")
     rdma_devices: CountOrZero = Field(default=0, description="RDMA devices of one node, for infiniband and roce")
-    rdma_resource: Text = Field(default="rdma/hca_shared_devices_a", description="the resource under which the cluster offers them to pods")
+    rdma_resource: Text = Field(
+        default="rdma/hca_shared_devices_a", description="the resource under which the cluster offers them to pods"
+    )
     labels: dict[str, str] = Field(default_factory=dict, description="labels that the pool's nodes already carry")
 
 
@@ -170,37 +190,59 @@ class PoolSpec(Spec):
 
     name: Name = Field(description="the pool's name, unique in the stack")
     formerly: Name | None = Field(
-        default=None, description="the pool's name before it was renamed, so that its node groups stay; until every stack has the new name"
+        default=None,
+        description=(
+            "the pool's name before it was renamed, so that its node groups stay; until every stack has the new name"
+        ),
     )
     purpose: Purpose = Field(description="what the pool is for")
     instance_type: Text | None = Field(default=None, description="EC2 instance type, such as p5.48xlarge")
     instance_types: tuple[Text, ...] = Field(default=(), description="several alike types, for preprocessing pools")
     hosts: HostSpec | None = Field(default=None, description="the machines of a self-hosted pool")
-    zone: ZoneId | None = Field(default=None, description="the zone id of the pool's nodes; pools with accelerators name one")
+    zone: ZoneId | None = Field(
+        default=None, description="the zone id of the pool's nodes; pools with accelerators name one"
+    )
     zones: tuple[ZoneId, ...] = Field(
         default=(), description="several zones, for pools without accelerators; all of the network's when left out"
     )
     nodes: Nodes = Field(description="how many nodes, or {min, max} for a pool that follows its queue")
-    spares: NodeCountOrZero = Field(default=0, description="nodes kept out of the queue's quota, warm, for replacements")
+    spares: NodeCountOrZero = Field(
+        default=0, description="nodes kept out of the queue's quota, warm, for replacements"
+    )
     # A word, not a closed list: the registry of fabrics says which exist, so that a new family needs no change here.
-    fabric: Text | None = Field(default=None, description="how cards on different nodes talk: efa, tcp, infiniband or roce")
+    fabric: Text | None = Field(
+        default=None, description="how cards on different nodes talk: efa, tcp, infiniband or roce"
+    )
     capacity: Capacity = Field(default=OnDemand(kind="on-demand"), description="how the machines are bought")
     labels: dict[str, str] = Field(default_factory=dict, description="extra labels of the nodes")
     taints: tuple[TaintSpec, ...] = Field(default=(), description="extra taints of the nodes")
     root_volume_gib: Annotated[int, Field(strict=True, ge=20, le=16384)] = Field(
         default=200, description="encrypted gp3 root volume in GiB"
     )
-    root_volume_iops: Annotated[int, Field(strict=True, ge=3000, le=16000)] = Field(default=6000, description="its operations a second")
-    root_volume_mib_per_s: Annotated[int, Field(strict=True, ge=125, le=1000)] = Field(default=600, description="its throughput in MiB/s")
-    image_family: Text | None = Field(default=None, description="EKS AMI type, in place of the one that fits the accelerator")
+    root_volume_iops: Annotated[int, Field(strict=True, ge=3000, le=16000)] = Field(
+        default=6000, description="its operations a second"
+    )
+    root_volume_mib_per_s: Annotated[int, Field(strict=True, ge=125, le=1000)] = Field(
+        default=600, description="its throughput in MiB/s"
+    )
+    image_family: Text | None = Field(
+        default=None, description="EKS AMI type, in place of the one that fits the accelerator"
+    )
     image_id: ImageId | None = Field(default=None, description="an own AMI, in place of a family and release")
-    image_release: Text | None = Field(default=None, description="AMI release version; EKS' newest at the group's creation when left out")
+    image_release: Text | None = Field(
+        default=None, description="AMI release version; EKS' newest at the group's creation when left out"
+    )
     efa_layout: Literal["efa-only", "efa"] = Field(default="efa-only", description="how EFA interfaces are laid out")
-    efa_interfaces: Count | None = Field(default=None, description="fewer EFA interfaces than the type takes; all when left out")
-    security_groups: tuple[SecurityGroupId, ...] = Field(default=(), description="further security group ids on every interface")
+    efa_interfaces: Count | None = Field(
+        default=None, description="fewer EFA interfaces than the type takes; all when left out"
+    )
+    security_groups: tuple[SecurityGroupId, ...] = Field(
+        default=(), description="further security group ids on every interface"
+    )
     node_repair: Flag | None = Field(default=None, description="whether EKS replaces unhealthy nodes by itself")
     update_max_unavailable: Annotated[int, Field(strict=True, ge=1, le=100)] | None = Field(
-        default=None, description="nodes of one group that an update takes away at once; a tenth of the group when left out"
+        default=None,
+        description="nodes of one group that an update takes away at once; a tenth of the group when left out",
     )
     repairs: tuple[RepairSpec, ...] = Field(default=(), description="answers to single reasons, in place of EKS' own")
     protect: Flag = Field(default=False, description="whether the engine refuses to delete the pool's node groups")

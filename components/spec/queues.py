@@ -17,7 +17,9 @@ class QueueSpec(Spec):
 
     name: Name = Field(description="the queue's name, unique in the stack")
     pool: Name = Field(description="the pool whose cards it hands out")
-    cards: Count | None = Field(default=None, description="cards it may use at once; the pool's cards without its spares when left out")
+    cards: Count | None = Field(
+        default=None, description="cards it may use at once; the pool's cards without its spares when left out"
+    )
     nodes: Count | None = Field(default=None, description="nodes it may use at once, for pools without cards")
     cohort: Name | None = Field(default=None, description="queues of one cohort lend each other idle cards")
     namespace: Name = Field(default=JOB_NAMESPACE, description="the Kubernetes namespace whose jobs may use it")

@@ -60,7 +60,9 @@ class ExpertsSpec(Spec):
     ffn: Count | None = Field(default=None, description="inner width of one expert; the model's ffn when left out")
     dense_layers: CountOrZero = Field(default=0, description="first layers that have a plain feed-forward block")
     every: Count = Field(default=1, description="experts in every n-th of the other layers; plain blocks between")
-    most_nodes: Count | None = Field(default=None, description="nodes that one token's experts may lie on (limited routing)")
+    most_nodes: Count | None = Field(
+        default=None, description="nodes that one token's experts may lie on (limited routing)"
+    )
     imbalance: Annotated[float, Field(ge=1.0, le=8.0)] | None = Field(
         default=None, description="load of the fullest expert rank against the mean; 1 where a benchmark forces balance"
     )
@@ -72,7 +74,9 @@ class LatentSpec(Spec):
     kv_rank: Count = Field(description="width of the shared key-value projection")
     q_rank: Count | None = Field(default=None, description="width of the query projection; none when left out")
     rope_dim: Count = Field(default=64, description="rotary part of a head, added to head_dim")
-    nope_dim: Count | None = Field(default=None, description="part of a query or key head without rotation; head_dim when left out")
+    nope_dim: Count | None = Field(
+        default=None, description="part of a query or key head without rotation; head_dim when left out"
+    )
     value_dim: Count | None = Field(
         default=None,
         validation_alias=AliasChoices("value_dim", "v_dim", "v_head_dim"),
@@ -96,45 +100,61 @@ class ModelSpec(Spec):
     kv_heads: Count | None = Field(default=None, description="key-value heads; as many as query heads when left out")
     head_dim: Count | None = Field(default=None, description="width of a head; hidden / heads when left out")
     ffn: Count | None = Field(
-        default=None, description="inner width of the feed-forward block; 4 x hidden, or 8/3 x hidden when gated, when left out"
+        default=None,
+        description="inner width of the feed-forward block; 4 x hidden, or 8/3 x hidden when gated, when left out",
     )
     vocab: Count = Field(description="vocabulary, padding included")
     sequence: Count = Field(description="tokens in a sequence")
-    gated_mlp: Flag = Field(default=True, description="whether the feed-forward block has a gate (SwiGLU): three matrices, not two")
+    gated_mlp: Flag = Field(
+        default=True, description="whether the feed-forward block has a gate (SwiGLU): three matrices, not two"
+    )
     tied_embeddings: Flag = Field(default=False, description="whether the output layer reuses the input embedding")
     experts: ExpertsSpec | None = Field(default=None, description="mixture of experts")
     latent_attention: LatentSpec | None = Field(
-        default=None, validation_alias=AliasChoices("latent_attention", "mla", "latent"), description="multi-head latent attention"
+        default=None,
+        validation_alias=AliasChoices("latent_attention", "mla", "latent"),
+        description="multi-head latent attention",
     )
     sliding_window: WindowSpec | None = Field(default=None, description="attention limited to the nearest tokens")
-    prediction_modules: CountOrZero = Field(default=0, description="multi-token prediction modules: one more layer and output pass each")
+    prediction_modules: CountOrZero = Field(
+        default=0, description="multi-token prediction modules: one more layer and output pass each"
+    )
 
 
 class TrainingSpec(Spec):
     """What is trained on how much, and how the state is kept."""
 
     tokens: Number = Field(description="tokens of the whole run, such as 15.6e12 or 15.6T")
-    global_batch: Count | None = Field(default=None, description="sequences in one optimizer step; about 4 million tokens when left out")
+    global_batch: Count | None = Field(
+        default=None, description="sequences in one optimizer step; about 4 million tokens when left out"
+    )
     batch_from: Count | None = Field(default=None, description="sequences in the first steps, where the batch grows")
     ramp_tokens: Number | None = Field(default=None, description="tokens over which it grows to global_batch")
     precision: Precision = Field(
         default="bf16",
         description="arithmetic of the products; fp8 scales tensors, fp8-block tiles, fp8-mx and nvfp4 small blocks (Blackwell)",
     )
-    bf16_layers: CountOrZero = Field(default=0, description="layers that stay in bf16 where others multiply in fewer bits")
+    bf16_layers: CountOrZero = Field(
+        default=0, description="layers that stay in bf16 where others multiply in fewer bits"
+    )
     optimizer_states: StatePrecision | None = Field(
-        default=None, description="precision of the optimizer's moments; fp32 when left out, or bf16 where nothing else fits"
+        default=None,
+        description="precision of the optimizer's moments; fp32 when left out, or bf16 where nothing else fits",
     )
     offload: tuple[Offloaded, ...] = Field(default=(), description="what waits in host memory while it is not used")
     framework: Framework | None = Field(default=None, description="the program that trains, for what it can't run")
-    optimizer: Literal["adam", "adamw", "sgd", "adafactor"] = Field(default="adam", description="optimizer, for its state")
+    optimizer: Literal["adam", "adamw", "sgd", "adafactor"] = Field(
+        default="adam", description="optimizer, for its state"
+    )
     recompute: Recompute | None = Field(
         default=None, description="activations computed again in the backward pass; the least that fits when left out"
     )
     recompute_modules: tuple[RecomputeModule, ...] = Field(
         default=(), description="with recompute: selective, the parts of a layer that are computed again"
     )
-    recompute_layers: Count | None = Field(default=None, description="with recompute: full, only so many layers of each stage")
+    recompute_layers: Count | None = Field(
+        default=None, description="with recompute: full, only so many layers of each stage"
+    )
     sharding: Sharding | None = Field(
         default=None, description="what data-parallel ranks share out; zero1 when left out, or more where it must"
     )
@@ -143,9 +163,12 @@ class TrainingSpec(Spec):
         description="fused never stores the score matrix; auto means unfused in fp16, on V100, and on A100 with recompute",
     )
     expert_overlap: Flag = Field(
-        default=False, description="whether expert traffic runs beside another micro-batch's arithmetic (Megatron's overlap, DualPipe)"
+        default=False,
+        description="whether expert traffic runs beside another micro-batch's arithmetic (Megatron's overlap, DualPipe)",
     )
-    method: Literal["full", "lora"] = Field(default="full", description="which weights learn: all, or low-rank additions")
+    method: Literal["full", "lora"] = Field(
+        default="full", description="which weights learn: all, or low-rank additions"
+    )
     rank: Count = Field(default=16, description="rank of the additions when method is lora")
 
 
@@ -153,11 +176,17 @@ class HardwareSpec(Spec):
     """The machines: an instance type of the catalog, or an accelerator by name."""
 
     instance_type: Text | None = Field(default=None, description="EC2 instance type of the catalog")
-    accelerator: Text | None = Field(default=None, description="card by name, such as h100, for machines that are not in the catalog")
-    cards_per_node: Count | None = Field(default=None, description="cards in one machine of the accelerator; 8 when left out")
+    accelerator: Text | None = Field(
+        default=None, description="card by name, such as h100, for machines that are not in the catalog"
+    )
+    cards_per_node: Count | None = Field(
+        default=None, description="cards in one machine of the accelerator; 8 when left out"
+    )
     network_gbps: Number | None = Field(default=None, description="network of one machine in Gbit/s")
     nodes: Count | None = Field(default=None, description="machines that train; follows from goal.days when left out")
-    region: Region | None = Field(default=None, description="region for prices and zones; one that sells the type when left out")
+    region: Region | None = Field(
+        default=None, description="region for prices and zones; one that sells the type when left out"
+    )
 
 
 class ParallelismSpec(Spec):
@@ -172,20 +201,28 @@ class ParallelismSpec(Spec):
     pipeline: Count | None = Field(default=None, description="stages of consecutive layers")
     context: Count | None = Field(default=None, description="cards that share one sequence")
     expert: Count | None = Field(
-        default=None, description="cards that share the experts of a layer, taken from tensor, context and data ranks alike"
+        default=None,
+        description="cards that share the experts of a layer, taken from tensor, context and data ranks alike",
     )
     expert_tensor: Count = Field(default=1, description="cards that share one expert's matrices")
     virtual_stages: Count | None = Field(default=None, description="model chunks of one stage (interleaving)")
     stages: tuple[CountOrZero, ...] | None = Field(
-        default=None, description="layers of each pipeline stage, or of each chunk in the model's order; even when left out"
+        default=None,
+        description="layers of each pipeline stage, or of each chunk in the model's order; even when left out",
     )
     pipeline_layout: Text | None = Field(
-        default=None, description="stages in Megatron's letters: E embedding, t layer, m prediction module, L loss, | a stage, (..)*n"
+        default=None,
+        description="stages in Megatron's letters: E embedding, t layer, m prediction module, L loss, | a stage, (..)*n",
     )
-    schedule: Schedule | None = Field(default=None, description="order of the micro-batches; 1f1b, or interleaved with virtual stages")
-    shard: Count | None = Field(default=None, description="data ranks that share one copy of the state (HSDP); all when left out")
+    schedule: Schedule | None = Field(
+        default=None, description="order of the micro-batches; 1f1b, or interleaved with virtual stages"
+    )
+    shard: Count | None = Field(
+        default=None, description="data ranks that share one copy of the state (HSDP); all when left out"
+    )
     context_method: ContextMethod = Field(
-        default="ring", description="how context ranks see each other's keys: round a ring, gathered, or by exchanging heads (Ulysses)"
+        default="ring",
+        description="how context ranks see each other's keys: round a ring, gathered, or by exchanging heads (Ulysses)",
     )
     dispatcher: Dispatcher = Field(
         default="node", description="a token travels once to each node (DeepEP), once to each card, or everywhere"

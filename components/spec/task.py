@@ -1,6 +1,7 @@
 """The task file: what a researcher wants run, on how many nodes of which pool, from which data, and how it recovers.
 
-Hides which sections belong to whom: the job reads all but `model`, `training`, `hardware` and `goal`, which are the planner's.
+Hides which sections belong to whom: the job reads all but `model`, `training`, `hardware` and `goal`, which are the
+planner's.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from pydantic import Field
 
 from components.naming import did_you_mean
 from components.problems import Problem, Where
-from components.spec import document
 from components.spec.base import (
     AbsolutePath,
     AnyText,
@@ -29,17 +29,24 @@ from components.spec.base import (
     Text,
     matching,
 )
-from components.spec.document import Document
-from components.spec.paths import parsed
-from components.spec.shape import Shaped, validate
+from components.spec.reading import document
+from components.spec.reading.document import Document
+from components.spec.reading.paths import parsed
+from components.spec.reading.shape import Shaped, validate
 from components.spec.sizing import GoalSpec, HardwareSpec, ModelSpec, ParallelismSpec, PhaseSpec, TrainingSpec
 
 EnvironmentName = Annotated[
     StrictText,
-    matching(r"[A-Za-z_][A-Za-z0-9_]*", "the name of an environment variable is wanted: letters, digits and underscores, no digit first"),
+    matching(
+        r"[A-Za-z_][A-Za-z0-9_]*",
+        "the name of an environment variable is wanted: letters, digits and underscores, no digit first",
+    ),
 ]
 MetricName = Annotated[
-    StrictText, matching(r"[a-z][a-z0-9_]*", "the name of a metric is wanted: lower-case letters, digits and underscores; a letter first")
+    StrictText,
+    matching(
+        r"[a-z][a-z0-9_]*", "the name of a metric is wanted: lower-case letters, digits and underscores; a letter first"
+    ),
 ]
 Priority = Literal["low", "normal", "high"]
 
@@ -67,7 +74,10 @@ def image_reference(text: str) -> ImageReference:
     tag = _TAG.search(path)
     repository = path[: tag.start()] if tag else path
     return ImageReference(
-        registry=host, repository=repository, tag=tag.group(1) if tag else None, digest=digest.group()[1:] if digest else None
+        registry=host,
+        repository=repository,
+        tag=tag.group(1) if tag else None,
+        digest=digest.group()[1:] if digest else None,
     )
 
 
@@ -119,22 +129,30 @@ class RecoverySpec(Spec):
     keep_last: Count = Field(default=3, description="newest checkpoints that are kept")
     auto_restart: Flag = Field(default=True, description="whether the whole job starts again from its last checkpoint")
     max_restarts: CountOrZero = Field(default=20, description="restarts before the job counts as failed")
-    hang_timeout_seconds: Count | None = Field(default=None, description="seconds without a heartbeat after which a worker counts as hung")
-    grace_seconds: Count = Field(default=300, description="seconds a worker gets to write a checkpoint when it is told to stop")
+    hang_timeout_seconds: Count | None = Field(
+        default=None, description="seconds without a heartbeat after which a worker counts as hung"
+    )
+    grace_seconds: Count = Field(
+        default=300, description="seconds a worker gets to write a checkpoint when it is told to stop"
+    )
 
 
 class PreflightSpec(Spec):
     """The test before every start."""
 
     collective_test: Flag = Field(default=True, description="whether a small all-reduce over all cards comes first")
-    minimum_of_baseline: Fraction = Field(default=0.8, description="share of the recorded bandwidth below which the job does not start")
+    minimum_of_baseline: Fraction = Field(
+        default=0.8, description="share of the recorded bandwidth below which the job does not start"
+    )
 
 
 class RampSpec(Spec):
     """Growing to the full size in steps."""
 
     start_nodes: NodeCount = Field(default=2, description="nodes of the first step")
-    factor: Annotated[int, Field(strict=True, ge=2, le=100_000)] = Field(default=4, description="by how much each step grows")
+    factor: Annotated[int, Field(strict=True, ge=2, le=100_000)] = Field(
+        default=4, description="by how much each step grows"
+    )
     minimum_efficiency: Fraction = Field(default=0.9, description="throughput a node keeps from step to step, at least")
 
 
@@ -142,7 +160,9 @@ class MonitorSpec(Spec):
     """What the program reports."""
 
     metrics: tuple[MetricName, ...] = Field(default=(), description="metrics that the program writes")
-    port: Annotated[int, Field(strict=True, ge=1024, le=65535)] = Field(default=9402, description="port that serves them")
+    port: Annotated[int, Field(strict=True, ge=1024, le=65535)] = Field(
+        default=9402, description="port that serves them"
+    )
 
 
 class TaskSpec(Spec):
@@ -161,8 +181,12 @@ class TaskSpec(Spec):
     preflight: PreflightSpec | None = None
     ramp: RampSpec | None = None
     monitor: MonitorSpec = Field(default_factory=MonitorSpec)
-    environment: dict[EnvironmentName, AnyText] = Field(default_factory=dict, description="variables; they win over the job's own")
-    user_id: Count = Field(default=10001, description="user the container runs as: 10001 in the images of this project, never 0")
+    environment: dict[EnvironmentName, AnyText] = Field(
+        default_factory=dict, description="variables; they win over the job's own"
+    )
+    user_id: Count = Field(
+        default=10001, description="user the container runs as: 10001 in the images of this project, never 0"
+    )
     model: ModelSpec | None = None
     training: TrainingSpec | None = None
     hardware: HardwareSpec | None = None
@@ -176,7 +200,9 @@ class TaskSpec(Spec):
 
 @dataclass(frozen=True, kw_only=True)
 class TaskReading:
-    """`task` is None when the shape is too broken to read on; what of it could not be read raises UnreadError when asked for."""
+    """`task` is None when the shape is too broken to read on; what of it could not be read raises UnreadError when
+    asked for.
+    """
 
     task: TaskSpec | None
     problems: tuple[Problem, ...]
@@ -198,7 +224,9 @@ def read_task(path: FilePath, shown_as: str | None = None) -> TaskReading:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         others = sorted(each.name for each in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
-        problem = Problem(id="task-file-missing", path="", said=f"there is no task file {name}", hint=did_you_mean(path.name, others))
+        problem = Problem(
+            id="task-file-missing", path="", said=f"there is no task file {name}", hint=did_you_mean(path.name, others)
+        )
         return TaskReading(task=None, problems=(problem,))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is not UTF-8 text"

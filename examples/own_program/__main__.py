@@ -6,7 +6,7 @@ import pulumi_aws as aws
 from components import catalog
 from components.gpu_pool import GpuPool, GpuPoolArgs
 from components.lustre import Lustre, LustreArgs
-from components.lustre_rules import Client
+from components.lustre.security_group import Client
 from components.network import Network, NetworkArgs
 from components.planning.address_needs import Need, nodes
 from components.spec.network import NetworkSpec
@@ -21,7 +21,9 @@ own = pulumi.ResourceOptions(providers={"aws": aws.Provider("aws", region=REGION
 network = Network(
     "lab",
     NetworkArgs(
-        spec=NetworkSpec(zones=(ZONE, "usw2-az4"), cidr="10.50.0.0/16", compute_cidrs=("100.64.0.0/16",), nat_gateways="one"),
+        spec=NetworkSpec(
+            zones=(ZONE, "usw2-az4"), cidr="10.50.0.0/16", compute_cidrs=("100.64.0.0/16",), nat_gateways="one"
+        ),
         region=REGION,
         compute=(Need(zone=ZONE, parts=(nodes("h100", 4),)),),
         tags=tags,
@@ -62,7 +64,14 @@ pool = GpuPool(
 scratch = Lustre(
     "scratch",
     LustreArgs(
-        spec=LustreSpec(name="scratch", zone=ZONE, deployment="PERSISTENT_2", capacity_gib=4800, throughput_mbps_per_tib=1000, efa=True),
+        spec=LustreSpec(
+            name="scratch",
+            zone=ZONE,
+            deployment="PERSISTENT_2",
+            capacity_gib=4800,
+            throughput_mbps_per_tib=1000,
+            efa=True,
+        ),
         catalog=catalog.load(),
         region=REGION,
         account_id=network.account_id,

@@ -1,4 +1,6 @@
-"""The cost pack as the engine starts it: with only this folder on the path, so the project's root is put there first."""
+"""The cost pack as the engine starts it: with only this folder on the path, so the project's root is put there
+first.
+"""
 
 import sys
 from datetime import date

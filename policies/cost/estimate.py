@@ -12,7 +12,18 @@ from dataclasses import dataclass
 from policies.cost.catalog import HOURS_A_MONTH, Catalog
 from policies.cost.purchases import Purchase, purchases
 from policies.resources import Resource, Stack
-from policies.types import ADDRESS, BUCKET, CLUSTER, KEY, LOG_GROUP, LUSTRE, NAT_GATEWAY, REPOSITORY, VOLUME, VPC_ENDPOINT
+from policies.types import (
+    ADDRESS,
+    BUCKET,
+    CLUSTER,
+    KEY,
+    LOG_GROUP,
+    LUSTRE,
+    NAT_GATEWAY,
+    REPOSITORY,
+    VOLUME,
+    VPC_ENDPOINT,
+)
 from policies.values import Node
 
 BY_USE = (BUCKET, REPOSITORY, LOG_GROUP)

@@ -1,4 +1,6 @@
-"""The security pack as the engine starts it: with only this folder on the path, so the project's root is put there first."""
+"""The security pack as the engine starts it: with only this folder on the path, so the project's root is put
+there first.
+"""
 
 import sys
 from datetime import date

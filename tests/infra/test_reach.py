@@ -1,4 +1,6 @@
-"""Who may start a connection to whom, read off what whole stacks declare: the groups that nodes really carry and every rule on them."""
+"""Who may start a connection to whom, read off what whole stacks declare: the groups that nodes really carry and every
+rule on them.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ def of_kind(records: Iterable[Record], kind: str) -> list[Record]:
 def carried(records: list[Record], network: str) -> set[str]:
     """Groups on any interface of a node in one of the two networks: nodes with cards are in the compute network."""
     compute = {f"{each.name}-id" for each in of_kind(records, "Subnet") if "compute" in each.name}
-    used = {group.inputs["launchTemplate"]["id"]: bool(set(group.inputs["subnetIds"]) & compute) for group in of_kind(records, "NodeGroup")}
+    used = {
+        group.inputs["launchTemplate"]["id"]: bool(set(group.inputs["subnetIds"]) & compute)
+        for group in of_kind(records, "NodeGroup")
+    }
     found: set[str] = set()
     for template in of_kind(records, "LaunchTemplate"):
         if used.get(f"{template.name}-id") is (network == "compute"):
@@ -37,7 +42,9 @@ def compute_ranges(records: list[Record]) -> list[Any]:
 
 
 def opened(records: list[Record], caller: set[str], listener: set[str], ranges: Iterable[Any] = ()) -> set[Port]:
-    """Ports on which a machine with the caller's groups, or an address in `ranges`, gets through to one with the listener's."""
+    """Ports on which a machine with the caller's groups, or an address in `ranges`, gets through to one with the
+    listener's.
+    """
     found: set[Port] = set()
     for rule in (each.inputs for each in of_kind(records, "SecurityGroupIngressRule")):
         by_address = "cidrIpv4" in rule and any(ip_network(rule["cidrIpv4"]).overlaps(each) for each in ranges)
@@ -61,7 +68,11 @@ def test_compute_and_management_nodes_meet_on_the_named_ports_only(name: str) ->
 def test_no_node_carries_the_clusters_own_group(name: str) -> None:
     """Its members talk freely, so that compute nodes would reach what only the control plane may."""
     records = recording(name, known=True).records
-    own = {rule.inputs["securityGroupId"] for rule in of_kind(records, "SecurityGroupIngressRule") if rule.name.endswith("-management-api")}
+    own = {
+        rule.inputs["securityGroupId"]
+        for rule in of_kind(records, "SecurityGroupIngressRule")
+        if rule.name.endswith("-management-api")
+    }
     assert len(own) == 1
     assert not own & (carried(records, "compute") | carried(records, "management"))
 
@@ -72,7 +83,11 @@ def test_every_node_gets_out_to_the_api_the_endpoints_names_and_its_neighbours(n
     records = recording(name, known=True).records
     for network in ("compute", "management"):
         carries = carried(records, network)
-        out = [each.inputs for each in of_kind(records, "SecurityGroupEgressRule") if each.inputs["securityGroupId"] in carries]
+        out = [
+            each.inputs
+            for each in of_kind(records, "SecurityGroupEgressRule")
+            if each.inputs["securityGroupId"] in carries
+        ]
         targets = {each.get("referencedSecurityGroupId") for each in out}
         assert "network-endpoints-id" in targets
         assert "cluster-cluster-security-group" in targets

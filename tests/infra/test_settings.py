@@ -11,7 +11,7 @@ import pytest
 from pulumi.runtime.config import set_all_config
 from pulumi.runtime.settings import reset_options
 
-from components.planning.rules_cluster import SET_HERE
+from components.planning.rules.cluster import SET_HERE
 from infra.settings import from_engine, from_file, tags
 
 SETTINGS: dict[str, Any] = {
@@ -19,7 +19,13 @@ SETTINGS: dict[str, Any] = {
     "trainshed:environment": "dev",
     "trainshed:network": {"zones": ["usw2-az1", "usw2-az2"]},
     "trainshed:pools": [
-        {"name": "train", "purpose": "training", "instance_type": "g6e.48xlarge", "zone": "usw2-az2", "nodes": {"min": 0, "max": 2}}
+        {
+            "name": "train",
+            "purpose": "training",
+            "instance_type": "g6e.48xlarge",
+            "zone": "usw2-az2",
+            "nodes": {"min": 0, "max": 2},
+        }
     ],
 }
 
@@ -38,12 +44,16 @@ def refused(settings: dict[str, Any]) -> str:
 
 
 def test_errors_stop_the_program() -> None:
-    assert refused({**SETTINGS, "trainshed:environment": "prd"}) == (
-        'the stack file has errors:\n  environment: "prd" is not one of dev, staging, prod or standby; did you mean "prod"?'
+    assert (
+        refused({**SETTINGS, "trainshed:environment": "prd"})
+        == 'the stack file has errors:\n  environment: "prd" is not one of dev, staging, prod or standby; did you mean'
+        ' "prod"?'
     )
 
 
-def test_the_value_of_a_setting_that_the_engine_calls_secret_is_not_in_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_value_of_a_setting_that_the_engine_calls_secret_is_not_in_its_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("PULUMI_CONFIG_SECRET_KEYS", json.dumps(["trainshed:pools", "trainshed:observability"]))
     hook = "https:/hooks.example.com/services/T0/B0/" + "hunter2" * 9
     pool = {**SETTINGS["trainshed:pools"][0], "instance_type": "hunter2-type"}
@@ -56,8 +66,10 @@ def test_the_value_of_a_setting_that_the_engine_calls_secret_is_not_in_its_error
 
 def test_a_number_too_large_for_the_engine_to_write_out_is_told_as_the_file_has_it() -> None:
     pool = {**SETTINGS["trainshed:pools"][0], "nodes": {"max": 1e30}}
-    assert refused({**SETTINGS, "trainshed:pools": [pool]}) == (
-        "the stack file has errors:\n  pools[0].nodes.max: 1000000000000000019884624838656 is out of range; at most 100000 is wanted"
+    assert (
+        refused({**SETTINGS, "trainshed:pools": [pool]})
+        == "the stack file has errors:\n  pools[0].nodes.max: 1000000000000000019884624838656 is out of range; at most"
+        " 100000 is wanted"
     )
 
 

@@ -17,10 +17,11 @@ from typing import Any
 import pytest
 import yaml
 
-from components import catalog, planning
+from components import catalog
+from components.planning import rules
 from components.planning.shares import with_default_queues
 from components.problems import errors, render
-from components.spec.reading import read_config
+from components.spec.reading.reader import read_config
 from infra.build import build
 from infra.settings import STACKS, Settings, from_file
 from tests.declared import Record, run
@@ -56,7 +57,7 @@ def built(config: dict[str, Any], name: str) -> list[Record]:
     reading = read_config(config)
     assert reading.stack is not None
     stack = with_default_queues(reading.stack, cat)
-    problems = [*reading.problems, *planning.check(stack, cat)]
+    problems = [*reading.problems, *rules.check(stack, cat)]
     assert not errors(problems), [render(each) for each in errors(problems)]
     settings = Settings(name=name, stack=stack, problems=tuple(problems), catalog=cat)
 
@@ -152,7 +153,11 @@ def test_nodes_volumes_and_interfaces_carry_the_tags_too(name: str) -> None:
     templates = [each for each in declared(name) if each.type == "aws:ec2/launchTemplate:LaunchTemplate"]
     assert templates
     for template in templates:
-        kinds = {each["resourceType"] for each in template.inputs["tagSpecifications"] if each["tags"]["cost-center"] == "4711"}
+        kinds = {
+            each["resourceType"]
+            for each in template.inputs["tagSpecifications"]
+            if each["tags"]["cost-center"] == "4711"
+        }
         assert {"instance", "volume"} <= kinds, template.name
 
 
@@ -252,7 +257,8 @@ def test_more_nodes_add_only_their_node_groups() -> None:
     more = {each.type for each in many} ^ {each.type for each in few}
     assert more == set()
     extra = [each for each in many if each.urn not in {other.urn for other in few}]
-    # Two more reservations: a group and a template each. The address plan keeps room for prefixes in as many blocks as it needs.
+    # Two more reservations: a group and a template each. The address plan keeps room for prefixes in as many blocks as
+    # it needs.
     kinds = Counter(each.type for each in extra if each.type != "aws:ec2/subnetCidrReservation:SubnetCidrReservation")
     assert kinds == {"aws:eks/nodeGroup:NodeGroup": 2, "aws:ec2/launchTemplate:LaunchTemplate": 2}
     assert abs(len(many) - len(few) - 4) <= 2
@@ -262,5 +268,7 @@ def test_a_renamed_pool_is_found_under_its_former_name() -> None:
     config = yaml.safe_load((STACKS / "Pulumi.dev.yaml").read_text())["config"]
     pool = config["trainshed:pools"][0]
     pool.update(formerly=pool["name"], name="renamed")
-    found = next(each for each in built(config, "dev") if each.type == "trainshed:pool:GpuPool" and each.name == "renamed")
+    found = next(
+        each for each in built(config, "dev") if each.type == "trainshed:pool:GpuPool" and each.name == "renamed"
+    )
     assert found.aliases == (pool["formerly"],)

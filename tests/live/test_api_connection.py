@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from trainshed.control_plane.api import Api
+from trainshed.sandbox.api import Api
 
 
 @pytest.fixture

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from tests.live.support.engine import CHECKOUT
-from trainshed.control_plane.processes import Ports, Processes, ProcessFailed
+from trainshed.sandbox.processes import Ports, Processes, ProcessFailed
 
 # A shell starts what runs in its background with SIGINT ignored, and children inherit that.
 STARTER = """
 import signal, sys, time
 from pathlib import Path
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from trainshed.control_plane.processes import Processes
+from trainshed.sandbox.processes import Processes
 processes = Processes(logs=Path(sys.argv[1]))
 child = processes.start("sleeper", [sys.executable, "-c", "import time; time.sleep(600)"])
 print(child.pid, flush=True)

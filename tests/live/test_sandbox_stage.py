@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from infra import settings
-from infra.recording import UNKNOWN
-from trainshed import sandbox_stage
-from trainshed.control_plane.nodes import NodeShape, layer_labels, nodes
-from trainshed.control_plane.stage import Stage
-from trainshed.sandbox_stage import WrongStack, fanout, known, objects, shape, stage_of
+from infra.offline.recorder import UNKNOWN
+from trainshed.sandbox import stack_contents
+from trainshed.sandbox.contents import Stage
+from trainshed.sandbox.nodes import NodeShape, layer_labels, nodes
+from trainshed.sandbox.stack_contents import WrongStack, fanout, known, objects, shape, stage_of
 
 LAYERS = tuple(f"topology.k8s.aws/network-node-layer-{number}" for number in (1, 2, 3))
 
@@ -17,7 +17,7 @@ LAYERS = tuple(f"topology.k8s.aws/network-node-layer-{number}" for number in (1,
 def test_a_training_pool_becomes_as_many_nodes_as_the_stack_file_says_with_its_cards_and_places() -> None:
     read = settings.from_file("prod")
     pool = next(each for each in read.valid.pools if each.name == "pretrain")
-    made = shape(pool, read.catalog, sandbox_stage.Counts(limit=None))
+    made = shape(pool, read.catalog, stack_contents.Counts(limit=None))
     assert made is not None
     assert made.count == 1250
     assert made.resources["nvidia.com/gpu"] == "8"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.live.support.engine import CHECKOUT
-from trainshed.control_plane import tools
+from trainshed.sandbox import tools
 
 
 @pytest.mark.parametrize("tool", tools.BUILT, ids=lambda tool: tool.name)

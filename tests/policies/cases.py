@@ -1,4 +1,6 @@
-"""One case for each rule: what in the good stack breaks it, and what it says of the same value absent, unknown or of the wrong type."""
+"""One case for each rule: what in the good stack breaks it, and what it says of the same value absent, unknown
+or of the wrong type.
+"""
 
 from __future__ import annotations
 
@@ -135,26 +137,39 @@ ISOLATED = record("aws:ec2/vpc:Vpc", "alone", {"id": "vpc-2", "tags": {"owner": 
 ALONE = record("aws:ec2/subnet:Subnet", "alone", {"id": "subnet-9", "vpcId": "vpc-2"})
 
 SECURITY: dict[str, Case] = {
-    "cluster-endpoint-not-open": Case(at=CLUSTER, path=("vpcConfig", "publicAccessCidrs"), bad=["198.51.100.0/24", "0.0.0.0/0"]),
+    "cluster-endpoint-not-open": Case(
+        at=CLUSTER, path=("vpcConfig", "publicAccessCidrs"), bad=["198.51.100.0/24", "0.0.0.0/0"]
+    ),
     "cluster-endpoint-private": Case(at=CLUSTER, path=("vpcConfig", "endpointPrivateAccess"), bad=False),
     "cluster-logs": Case(at=CLUSTER, path=("enabledClusterLogTypes",), bad=["api"]),
     "cluster-secrets-encrypted": Case(at=CLUSTER, path=("encryptionConfig", "resources"), bad=[]),
     "cluster-version-supported": Case(at=CLUSTER, path=("version",), bad="1.29"),
-    "cluster-access-by-entries": Case(at=CLUSTER, path=("accessConfig", "authenticationMode"), bad="API_AND_CONFIG_MAP"),
+    "cluster-access-by-entries": Case(
+        at=CLUSTER, path=("accessConfig", "authenticationMode"), bad="API_AND_CONFIG_MAP"
+    ),
     "cluster-deletion-protected": Case(at=CLUSTER, path=("deletionProtection",), bad=False),
     "cluster-admins-named": Case(
-        at=ADMIN, path=("policyArn",), bad="arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy", absent="pass"
+        at=ADMIN,
+        path=("policyArn",),
+        bad="arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy",
+        absent="pass",
     ),
     "nodes-no-open-ssh": Case(at=PREPROCESS, path=("remoteAccess", "sourceSecurityGroupIds"), bad=[]),
-    "nodes-in-private-subnets": Case(at=TRAINING, path=("subnetIds",), bad=["subnet-1", "subnet-2"], absent="pass", unknown="pass"),
+    "nodes-in-private-subnets": Case(
+        at=TRAINING, path=("subnetIds",), bad=["subnet-1", "subnet-2"], absent="pass", unknown="pass"
+    ),
     "training-pools-never-forced": Case(at=TRAINING, path=("forceUpdateVersion",), bad=True, absent="pass"),
     "machines-require-metadata-tokens": Case(at=TEMPLATE, path=("metadataOptions", "httpTokens"), bad="optional"),
     "machines-metadata-one-hop": Case(at=TEMPLATE, path=("metadataOptions", "httpPutResponseHopLimit"), bad=2),
     "template-volumes-encrypted": Case(at=TEMPLATE, path=("blockDeviceMappings", 0, "ebs", "encrypted"), bad="false"),
     "instance-volumes-encrypted": Case(at=INSTANCE, path=("rootBlockDevice", "encrypted"), bad=False),
-    "machines-no-public-address": Case(at=TEMPLATE, path=("networkInterfaces", 1, "associatePublicIpAddress"), bad="true", absent="pass"),
+    "machines-no-public-address": Case(
+        at=TEMPLATE, path=("networkInterfaces", 1, "associatePublicIpAddress"), bad="true", absent="pass"
+    ),
     "machines-no-secrets-in-user-data": Case(at=TEMPLATE, path=("userData",), bad=KEY_TEXT, absent="pass"),
-    "efa-groups-open-to-themselves": Case(at=GROUP_OUT, path=("referencedSecurityGroupId",), bad="sg-2", blames=TEMPLATE, unknown="pass"),
+    "efa-groups-open-to-themselves": Case(
+        at=GROUP_OUT, path=("referencedSecurityGroupId",), bad="sg-2", blames=TEMPLATE, unknown="pass"
+    ),
     "network-no-world-ingress": Case(at=GROUP_RULE, path=("cidrBlocks",), bad=["0.0.0.0/0"], absent="pass"),
     "network-no-world-egress": Case(at=GROUP_OUT, path=("cidrIpv4",), bad="0.0.0.0/0", absent="pass"),
     "network-rules-described": Case(at=GROUP_IN, path=("description",), bad="Managed by Pulumi"),
@@ -164,12 +179,25 @@ SECURITY: dict[str, Case] = {
     ),
     "subnets-assign-no-public-addresses": Case(at=SUBNET, path=("mapPublicIpOnLaunch",), bad=True, absent="pass"),
     "one-group-owned-by-the-cluster": Case(
-        at=GROUP, path=("tags",), bad={"kubernetes.io/cluster/main": "owned"}, absent="pass", wrong="fail", wrong_value=["a"]
+        at=GROUP,
+        path=("tags",),
+        bad={"kubernetes.io/cluster/main": "owned"},
+        absent="pass",
+        wrong="fail",
+        wrong_value=["a"],
     ),
     "isolated-network-has-endpoints": Case(
-        at=ISOLATED["urn"], path=("id",), bad="vpc-2", adds=(ISOLATED, ALONE), absent="pass", unknown="pass", wrong="pass"
+        at=ISOLATED["urn"],
+        path=("id",),
+        bad="vpc-2",
+        adds=(ISOLATED, ALONE),
+        absent="pass",
+        unknown="pass",
+        wrong="pass",
     ),
-    "buckets-block-public-access": Case(at=companion("BucketPublicAccessBlock"), path=("blockPublicPolicy",), bad=False),
+    "buckets-block-public-access": Case(
+        at=companion("BucketPublicAccessBlock"), path=("blockPublicPolicy",), bad=False
+    ),
     "buckets-no-public-acl": Case(at=companion("BucketAcl"), path=("acl",), bad="public-read", absent="pass"),
     "bucket-policies-name-principals": Case(at=companion("BucketPolicy"), path=("policy",), bad=STAR, absent="pass"),
     "buckets-require-tls": Case(at=companion("BucketPolicy"), path=("policy",), bad=STAR, blames=BUCKET),
@@ -179,18 +207,27 @@ SECURITY: dict[str, Case] = {
         path=("rules", 0, "applyServerSideEncryptionByDefault", "sseAlgorithm"),
         bad="AES256",
     ),
-    "buckets-versioned": Case(at=companion("BucketVersioning"), path=("versioningConfiguration", "status"), bad="Suspended"),
-    "buckets-log-access": Case(at=companion("BucketLogging"), path=("bucket",), bad="another", blames=BUCKET, unknown="pass"),
+    "buckets-versioned": Case(
+        at=companion("BucketVersioning"), path=("versioningConfiguration", "status"), bad="Suspended"
+    ),
+    "buckets-log-access": Case(
+        at=companion("BucketLogging"), path=("bucket",), bad="another", blames=BUCKET, unknown="pass"
+    ),
     "buckets-kept": Case(at=BUCKET, path=("forceDestroy",), bad=True, absent="pass"),
     "keys-rotate": Case(at=KEY, path=("enableKeyRotation",), bad=False),
     "keys-deleted-slowly": Case(at=KEY, path=("deletionWindowInDays",), bad=7, absent="pass"),
     "key-policies-name-principals": Case(at=KEY, path=("policy",), bad=KEY_STAR, absent="pass"),
     "logs-encrypted-with-key": Case(at=LOGS, path=("kmsKeyId",), bad=""),
     "lustre-encrypted-with-key": Case(at=LUSTRE, path=("kmsKeyId",), bad=""),
-    "registry-encrypted-with-key": Case(at=REPOSITORY, path=("encryptionConfigurations",), bad=[{"encryptionType": "AES256"}]),
+    "registry-encrypted-with-key": Case(
+        at=REPOSITORY, path=("encryptionConfigurations",), bad=[{"encryptionType": "AES256"}]
+    ),
     "volumes-encrypted": Case(at=VOLUME, path=("encrypted",), bad=False),
     "volumes-encrypted-by-default": Case(
-        at=urn("aws:ebs/encryptionByDefault:EncryptionByDefault", "default"), path=("enabled",), bad=False, absent="pass"
+        at=urn("aws:ebs/encryptionByDefault:EncryptionByDefault", "default"),
+        path=("enabled",),
+        bad=False,
+        absent="pass",
     ),
     "messages-encrypted": Case(at=urn("aws:sns/topic:Topic", "alerts"), path=("kmsMasterKeyId",), bad=""),
     "iam-no-wildcard-actions": Case(at=POLICY, path=("policy",), bad=ALL_ACTIONS, absent="pass"),
@@ -211,7 +248,10 @@ SECURITY: dict[str, Case] = {
     "registry-images-scanned": Case(at=REPOSITORY, path=("imageScanningConfiguration", "scanOnPush"), bad=False),
     "lustre-backed-up": Case(at=LUSTRE, path=("automaticBackupRetentionDays",), bad=0),
     "lustre-scratch-linked": Case(
-        at=urn("aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation", "warm"), path=("fileSystemId",), bad="fs-9", blames=SCRATCH
+        at=urn("aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation", "warm"),
+        path=("fileSystemId",),
+        bad="fs-9",
+        blames=SCRATCH,
     ),
     "lustre-copies-tags": Case(at=LUSTRE, path=("copyTagsToBackups",), bad=False),
     "trail-complete": Case(at=TRAIL, path=("isMultiRegionTrail",), bad=False),
@@ -220,19 +260,33 @@ SECURITY: dict[str, Case] = {
     ),
     "pods-not-privileged": Case(at=JOB, path=(*CONTAINER, "securityContext", "privileged"), bad=True, absent="pass"),
     "pods-share-nothing-with-the-host": Case(at=JOB, path=(*POD, "hostNetwork"), bad=True, absent="pass"),
-    "pods-no-host-paths": Case(at=JOB, path=(*POD, "volumes"), bad=[{"name": "x", "hostPath": {"path": "/dev/shm"}}], absent="pass"),
+    "pods-no-host-paths": Case(
+        at=JOB, path=(*POD, "volumes"), bad=[{"name": "x", "hostPath": {"path": "/dev/shm"}}], absent="pass"
+    ),
     "pods-no-fabric-devices-by-path": Case(
         at=JOB, path=(*POD, "volumes"), bad=[{"name": "x", "hostPath": {"path": "/dev/infiniband"}}], absent="pass"
     ),
-    "pods-no-privilege-escalation": Case(at=JOB, path=(*CONTAINER, "securityContext", "allowPrivilegeEscalation"), bad=True),
+    "pods-no-privilege-escalation": Case(
+        at=JOB, path=(*CONTAINER, "securityContext", "allowPrivilegeEscalation"), bad=True
+    ),
     "pods-run-as-non-root": Case(at=JOB, path=(*POD, "securityContext", "runAsUser"), bad=0, absent="pass"),
-    "pods-filter-system-calls": Case(at=JOB, path=(*POD, "securityContext", "seccompProfile", "type"), bad="Unconfined"),
-    "pods-drop-capabilities": Case(at=JOB, path=(*CONTAINER, "securityContext", "capabilities", "drop"), bad=["NET_RAW"]),
-    "pods-add-no-capabilities": Case(at=JOB, path=(*CONTAINER, "securityContext", "capabilities", "add"), bad=["SYS_ADMIN"], absent="pass"),
-    "pods-state-their-needs": Case(at=JOB, path=(*CONTAINER, "resources", "limits", "memory"), bad="", wrong="pass", wrong_value=64),
+    "pods-filter-system-calls": Case(
+        at=JOB, path=(*POD, "securityContext", "seccompProfile", "type"), bad="Unconfined"
+    ),
+    "pods-drop-capabilities": Case(
+        at=JOB, path=(*CONTAINER, "securityContext", "capabilities", "drop"), bad=["NET_RAW"]
+    ),
+    "pods-add-no-capabilities": Case(
+        at=JOB, path=(*CONTAINER, "securityContext", "capabilities", "add"), bad=["SYS_ADMIN"], absent="pass"
+    ),
+    "pods-state-their-needs": Case(
+        at=JOB, path=(*CONTAINER, "resources", "limits", "memory"), bad="", wrong="pass", wrong_value=64
+    ),
     "pods-have-an-identity": Case(at=JOB, path=(*POD, "serviceAccountName"), bad="default"),
     "pods-in-own-namespaces": Case(at=JOB, path=("metadata", "namespace"), bad="default", unknown="pass"),
-    "pods-run-pinned-images": Case(at=JOB, path=(*CONTAINER, "image"), bad="111122223333.dkr.ecr.us-west-2.amazonaws.com/trainer:latest"),
+    "pods-run-pinned-images": Case(
+        at=JOB, path=(*CONTAINER, "image"), bad="111122223333.dkr.ecr.us-west-2.amazonaws.com/trainer:latest"
+    ),
     "pods-read-secrets-from-files": Case(
         at=JOB,
         path=(*CONTAINER, "env"),
@@ -240,7 +294,10 @@ SECURITY: dict[str, Case] = {
         absent="pass",
     ),
     "roles-name-their-rights": Case(
-        at=urn("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole", "reader"), path=("rules", 0, "verbs"), bad=["*"], absent="pass"
+        at=urn("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole", "reader"),
+        path=("rules", 0, "verbs"),
+        bad=["*"],
+        absent="pass",
     ),
     "roles-no-cluster-admin": Case(
         at=urn("kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding", "reader"),
@@ -251,7 +308,9 @@ SECURITY: dict[str, Case] = {
     "namespaces-enforce-a-standard": Case(
         at=NAMESPACE, path=("metadata", "labels", "pod-security.kubernetes.io/enforce"), bad="privileged"
     ),
-    "namespaces-deny-by-default": Case(at=DENY, path=("metadata", "namespace"), bad="other", blames=NAMESPACE, unknown="pass"),
+    "namespaces-deny-by-default": Case(
+        at=DENY, path=("metadata", "namespace"), bad="other", blames=NAMESPACE, unknown="pass"
+    ),
 }
 
 COST: dict[str, Case] = {
@@ -267,7 +326,9 @@ COST: dict[str, Case] = {
     "training-never-on-spot": Case(at=TRAINING, path=("capacityType",), bad="SPOT", absent="pass", wrong="pass"),
     "preprocessing-on-spot": Case(at=PREPROCESS, path=("capacityType",), bad="ON_DEMAND"),
     "spot-pools-mixed": Case(at=PREPROCESS, path=("instanceTypes",), bad=["m7i.8xlarge"]),
-    "reservations-end": Case(at=urn("aws:ec2/capacityReservation:CapacityReservation", "trial"), path=("endDateType",), bad="unlimited"),
+    "reservations-end": Case(
+        at=urn("aws:ec2/capacityReservation:CapacityReservation", "trial"), path=("endDateType",), bad="unlimited"
+    ),
     "blocks-within-their-dates": Case(at=BLOCK, path=("scalingConfig", "maxSize"), bad=65, absent="pass"),
     "cards-not-idle": Case(at=TRIAL, path=("scalingConfig", "desiredSize"), bad=1, absent="pass"),
     "disks-gp3": Case(at=TEMPLATE, path=("blockDeviceMappings", 0, "ebs", "volumeType"), bad="gp2"),
@@ -280,7 +341,11 @@ COST: dict[str, Case] = {
         bad=30,
     ),
     "registry-has-an-end": Case(
-        at=urn("aws:ecr/lifecyclePolicy:LifecyclePolicy", "trainer"), path=("policy",), bad="", blames=REPOSITORY, unknown="pass"
+        at=urn("aws:ecr/lifecyclePolicy:LifecyclePolicy", "trainer"),
+        path=("policy",),
+        bad="",
+        blames=REPOSITORY,
+        unknown="pass",
     ),
     "tags-name-a-payer": Case(at=LUSTRE, path=("tags",), bad={"owner": "ml-platform"}, wrong_value=["a"]),
     "gateways-counted": Case(
@@ -288,14 +353,22 @@ COST: dict[str, Case] = {
         bad="added",
         blames=urn("aws:ec2/natGateway:NatGateway", "n3"),
         adds=tuple(
-            record("aws:ec2/natGateway:NatGateway", f"n{i}", {"allocationId": "x", "subnetId": "subnet-2", "tags": {"owner": "a"}})
+            record(
+                "aws:ec2/natGateway:NatGateway",
+                f"n{i}",
+                {"allocationId": "x", "subnetId": "subnet-2", "tags": {"owner": "a"}},
+            )
             for i in range(4)
         ),
     ),
-    "storage-reached-without-gateway": Case(at=ENDPOINT, path=("serviceName",), bad="com.amazonaws.us-west-2.ec2", blames=VPC),
+    "storage-reached-without-gateway": Case(
+        at=ENDPOINT, path=("serviceName",), bad="com.amazonaws.us-west-2.ec2", blames=VPC
+    ),
     "addresses-used": Case(at=NAT, bad=REMOVE, blames=ADDRESS),
     "cluster-standard-support": Case(at=CLUSTER, path=("upgradePolicy", "supportType"), bad="EXTENDED"),
-    "control-plane-tier-allowed": Case(at=CLUSTER, path=("controlPlaneScalingConfig", "tier"), bad="tier-8xl", absent="pass"),
+    "control-plane-tier-allowed": Case(
+        at=CLUSTER, path=("controlPlaneScalingConfig", "tier"), bad="tier-8xl", absent="pass"
+    ),
     "budget-watches": Case(at=BUDGET, path=("notifications",), bad=[]),
     "anomalies-watched": Case(at=MONITOR, bad=REMOVE, blames=CLUSTER),
     "monthly-cost-within-ceiling": Case(

@@ -1,4 +1,6 @@
-"""A pack driven as the engine drives it: its own process, its port read from standard output, the analyzer protocol over gRPC."""
+"""A pack driven as the engine drives it: its own process, its port read from standard output, the analyzer
+protocol over gRPC.
+"""
 
 from __future__ import annotations
 
@@ -57,8 +59,14 @@ class Analyzer:
         """Fills in the schemas' defaults first, as the engine does."""
         request = analyzer_pb2.ConfigureAnalyzerRequest()
         for policy in self.info().policies:
-            defaults = {name: schema["default"] for name, schema in policy.configSchema.properties.items() if "default" in schema}
-            entry = analyzer_pb2.PolicyConfig(enforcementLevel=LEVELS.get(levels.get(policy.name, ""), policy.enforcementLevel))
+            defaults = {
+                name: schema["default"]
+                for name, schema in policy.configSchema.properties.items()
+                if "default" in schema
+            }
+            entry = analyzer_pb2.PolicyConfig(
+                enforcementLevel=LEVELS.get(levels.get(policy.name, ""), policy.enforcementLevel)
+            )
             for name, value in {**defaults, **(values or {}).get(policy.name, {})}.items():
                 if isinstance(value, struct_pb2.ListValue | struct_pb2.Struct):
                     target = (
@@ -82,7 +90,9 @@ class Analyzer:
         request = analyzer_pb2.AnalyzeStackRequest()
         for record in records:
             options = analyzer_pb2.AnalyzerResourceOptions(protect=record["protect"])
-            resource = request.resources.add(type=record["type"], urn=record["urn"], name=record["name"], options=options)
+            resource = request.resources.add(
+                type=record["type"], urn=record["urn"], name=record["name"], options=options
+            )
             resource.properties.CopyFrom(struct(record["inputs"]))
             resource.dependencies.extend(record["depends_on"])
             for key, urns in (record.get("property_dependencies") or {}).items():

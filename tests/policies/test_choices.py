@@ -1,4 +1,6 @@
-"""No choice that the stack file offers breaks the project's own mandatory policies: every adapter of cards and every switch."""
+"""No choice that the stack file offers breaks the project's own mandatory policies: every adapter of cards and
+every switch.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,10 @@ import yaml
 from pydantic import BaseModel
 
 from components.problems import errors, render
-from components.spec import fields
+from components.spec.reading import fields
 from components.spec.stack import StackSpec
 from infra.build import build
-from infra.recording import run
+from infra.offline.recorder import run
 from infra.settings import from_file
 from policies.configuration import load
 from policies.cost.pack import PACK as COST
@@ -50,12 +52,16 @@ def broken(folder: Path, environment: str, **changes: Any) -> list[str]:
     """The mandatory rules of both packs that a stack with these sections breaks."""
     path = folder / "Pulumi.choice.yaml"
     sections = {f"trainshed:{key}": value for key, value in (CONFIG | changes).items()}
-    path.write_text(yaml.safe_dump({"config": {"aws:region": "us-west-2", "trainshed:environment": environment, **sections}}))
+    path.write_text(
+        yaml.safe_dump({"config": {"aws:region": "us-west-2", "trainshed:environment": environment, **sections}})
+    )
     settings = from_file(str(path))
     assert not errors(settings.problems), [render(each) for each in settings.problems]
     recording = run(lambda: build(settings), stack="choice")
     records = [asdict(each) for each in recording.records if each.type != "pulumi:pulumi:Stack"]
-    reports = [evaluate(records, pack, load(pack.name, "choice", environment), today=TODAY) for pack in (SECURITY, COST)]
+    reports = [
+        evaluate(records, pack, load(pack.name, "choice", environment), today=TODAY) for pack in (SECURITY, COST)
+    ]
     return [f"{each.rule}: {each.urn}" for report in reports for each in report.mandatory if each.rule != SET_THERE]
 
 
@@ -74,13 +80,20 @@ def test_cards_of_every_family_pass(tmp_path: Path, environment: str, pool: dict
 
 
 SCRATCH = {"name": "train", "zone": "usw2-az2", "deployment": "SCRATCH_2", "capacity_gib": 1200, "expendable": True}
-CPU = {"name": "work", "purpose": "preprocessing", "instance_types": ["m7i.8xlarge", "m7a.8xlarge", "m6i.8xlarge"], "nodes": 2}
+CPU = {
+    "name": "work",
+    "purpose": "preprocessing",
+    "instance_types": ["m7i.8xlarge", "m7a.8xlarge", "m6i.8xlarge"],
+    "nodes": 2,
+}
 HDD = {**LUSTRE, "deployment": "PERSISTENT_1", "storage": "HDD", "capacity_gib": 1800, "throughput_mbps_per_tib": 40}
 BLOCK = {"kind": "block", "id": "cr-3a1b2c3d4e5f60718", "start": "2026-12-10T11:30:00Z", "end": "2026-12-24T11:30:00Z"}
 SWITCHES: dict[str, dict[str, Any]] = {
     "spot_preprocessing on": {"pools": [CPU], "spot_preprocessing": True},
     "spot_preprocessing off": {"pools": [CPU], "spot_preprocessing": False},
-    "public endpoint": {"cluster": {"admins": [ADMIN], "endpoint": {"public": True, "allowed_cidrs": ["203.0.113.0/24"]}}},
+    "public endpoint": {
+        "cluster": {"admins": [ADMIN], "endpoint": {"public": True, "allowed_cidrs": ["203.0.113.0/24"]}}
+    },
     "zonal_shift": {"cluster": {"admins": [ADMIN], "zonal_shift": True}},
     "audit_trail": {"governance": {"audit_trail": True}},
     "threat_detection": {"governance": {"threat_detection": True}},
@@ -98,7 +111,11 @@ SWITCHES: dict[str, dict[str, Any]] = {
     "expendable": {"storage": {"lustre": [SCRATCH]}},
     "protect of a file system": {"storage": {"lustre": [{**LUSTRE, "protect": True}]}},
     "batch_import off": {
-        "storage": {"lustre": [{**LUSTRE, "links": [{"path": "/d", "bucket": "datasets", "import": ["new"], "batch_import": False}]}]}
+        "storage": {
+            "lustre": [
+                {**LUSTRE, "links": [{"path": "/d", "bucket": "datasets", "import": ["new"], "batch_import": False}]}
+            ]
+        }
     },
     "registry of another stack": {"storage": {"registry": {"declare": False}}},
 }

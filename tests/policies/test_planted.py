@@ -1,4 +1,6 @@
-"""The table of planted mistakes: the packs catch all of them; how many of the same checkov catches is measured beside it."""
+"""The table of planted mistakes: the packs catch all of them; how many of the same checkov catches is measured
+beside it.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,11 @@ def test_the_table_is_long_enough_and_has_no_title_twice() -> None:
 
 @pytest.mark.parametrize("planted", PLANTED, ids=[planted.title for planted in PLANTED])
 def test_the_packs_catch_a_planted_mistake(planted: Planted) -> None:
-    found = {violation.rule for pack in (SECURITY, COST) for violation in evaluate(planted.records(), pack, GROUND, today=TODAY).violations}
+    found = {
+        violation.rule
+        for pack in (SECURITY, COST)
+        for violation in evaluate(planted.records(), pack, GROUND, today=TODAY).violations
+    }
     assert set(planted.rules) <= found
 
 

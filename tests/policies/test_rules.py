@@ -1,4 +1,6 @@
-"""Every rule: it passes the good stack, catches its case, and is never silent about what is absent, unknown or of the wrong type."""
+"""Every rule: it passes the good stack, catches its case, and is never silent about what is absent, unknown or
+of the wrong type.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from tests.policies.cases import COST, GROUND, REMOVE, SECURITY, TODAY, UNKNOWN,
 from tests.policies.good import good_stack
 from tests.rows import each_row
 
-CASES = [(SECURITY_PACK, name, case) for name, case in SECURITY.items()] + [(COST_PACK, name, case) for name, case in COST.items()]
+CASES = [(SECURITY_PACK, name, case) for name, case in SECURITY.items()] + [
+    (COST_PACK, name, case) for name, case in COST.items()
+]
 each_case = each_row(CASES)
 ESTIMATE = {"monthly": {"expected": 900_000}, "delta": 900_000, "unpriced": []}
 
@@ -53,7 +57,9 @@ def test_every_rule_has_a_case() -> None:
 def test_the_good_stack_passes_every_rule(pack: Pack) -> None:
     report = evaluate(good_stack(), pack, GROUND, today=TODAY)
     assert report.violations == ()
-    assert {(doubt.rule, doubt.why) for doubt in report.could_not_judge} <= {("monthly-cost-within-ceiling", "is priced by its use")}
+    assert {(doubt.rule, doubt.why) for doubt in report.could_not_judge} <= {
+        ("monthly-cost-within-ceiling", "is priced by its use")
+    }
 
 
 @each_case
@@ -73,7 +79,10 @@ def test_a_violation_says_what_is_wanted_how_to_fix_it_and_how_to_be_excused(pac
     for violation in found:
         assert "; wanted: " in violation.message
         assert f" Fix: {pack.rule(name).fix}. Exemption: " in violation.message
-        assert f'{{"rule": "{name}", "urn_glob": "{violation.urn or "*"}", "reason": "...", "owner": "TEAM"' in violation.message
+        assert (
+            f'{{"rule": "{name}", "urn_glob": "{violation.urn or "*"}", "reason": "...", "owner": "TEAM"'
+            in violation.message
+        )
 
 
 WITH_VALUE = [entry for entry in CASES if entry[2].path]
@@ -111,7 +120,9 @@ def test_an_exemption_takes_the_violation_away_and_is_reported(pack: Pack, name:
 
 @each_case
 def test_a_disabled_rule_says_nothing(pack: Pack, name: str, case: Case) -> None:
-    report = judge(pack, name, case, case.bad, **{name: {**case.configuration.get(name, {}), "enforcementLevel": "disabled"}})
+    report = judge(
+        pack, name, case, case.bad, **{name: {**case.configuration.get(name, {}), "enforcementLevel": "disabled"}}
+    )
     assert verdict(report, name) == "pass"
 
 
@@ -119,7 +130,9 @@ LEVELS = [("advisory", "advisory"), ("mandatory", "mandatory"), ("remediate", "m
 
 
 @each_row((*case, *level) for case in CASES for level in LEVELS)
-def test_the_configured_level_is_the_violations_level(pack: Pack, name: str, case: Case, level: str, shown: str) -> None:
+def test_the_configured_level_is_the_violations_level(
+    pack: Pack, name: str, case: Case, level: str, shown: str
+) -> None:
     values = {**GROUND.get(name, {}), **case.configuration.get(name, {}), "enforcementLevel": level}
     report = judge(pack, name, case, case.bad, **{name: values})
     assert {violation.level for violation in report.violations if violation.rule == name} == {shown}

@@ -1,4 +1,6 @@
-"""Every stack file of the project passes both packs, in a first preview and with all outputs known, and checkov where it is right."""
+"""Every stack file of the project passes both packs, in a first preview and with all outputs known, and checkov
+where it is right.
+"""
 
 from __future__ import annotations
 
@@ -74,14 +76,22 @@ def test_with_all_outputs_known_nothing_about_access_is_left_unjudged(stack: str
 def findings(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, bool], list[tuple[str, str]]]:
     """What checkov holds against each stack, all in one process of its own: its start takes longer than its checks."""
     folder = tmp_path_factory.mktemp("plans")
-    paths = {(stack, known): folder / f"{stack}-{'known' if known else 'first'}.json" for stack in STACKS for known in (False, True)}
+    paths = {
+        (stack, known): folder / f"{stack}-{'known' if known else 'first'}.json"
+        for stack in STACKS
+        for known in (False, True)
+    }
     for (stack, known), path in paths.items():
         path.write_text(plan(records_of(stack, known=known)))
-    ran = subprocess.run([str(python("checkov")), str(JUDGE), *map(str, paths.values())], capture_output=True, text=True, check=True)
+    ran = subprocess.run(
+        [str(python("checkov")), str(JUDGE), *map(str, paths.values())], capture_output=True, text=True, check=True
+    )
     judged_plans = json.loads(ran.stdout)
     for (stack, _), path in paths.items():
         assert judged_plans[str(path)]["passed"] or stack == "onprem", "checkov saw nothing in the plan"
-    return {key: [(check, address) for check, address in judged_plans[str(path)]["failed"]] for key, path in paths.items()}
+    return {
+        key: [(check, address) for check, address in judged_plans[str(path)]["failed"]] for key, path in paths.items()
+    }
 
 
 @pytest.mark.checkov
@@ -94,5 +104,7 @@ def test_checkov_finds_nothing_in_a_stack_that_is_not_listed_with_a_reason(
 
 
 @pytest.mark.checkov
-def test_every_reason_not_to_follow_checkov_is_still_needed(findings: dict[tuple[str, bool], list[tuple[str, str]]]) -> None:
+def test_every_reason_not_to_follow_checkov_is_still_needed(
+    findings: dict[tuple[str, bool], list[tuple[str, str]]],
+) -> None:
     assert set(NOT_FOLLOWED) == {check for found in findings.values() for check, _ in found}

@@ -1,4 +1,6 @@
-"""Both packs over the engine's wire: the same verdicts as in process, every level on every rule, remediation, unknowns and secrets."""
+"""Both packs over the engine's wire: the same verdicts as in process, every level on every rule, remediation,
+unknowns and secrets.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ def test_the_pack_describes_every_rule(pack: str, analyzer: Analyzer) -> None:
         assert policy.remediation_steps == rule.fix
         assert set(policy.configSchema.properties) == set(rule.parameters)
         assert policy.severity != analyzer_pb2.POLICY_SEVERITY_UNSPECIFIED
-    written = yaml.safe_load((Path(__file__).resolve().parents[2] / "policies" / pack / "PulumiPolicy.yaml").read_text())
+    written = yaml.safe_load(
+        (Path(__file__).resolve().parents[2] / "policies" / pack / "PulumiPolicy.yaml").read_text()
+    )
     assert written["version"] == info.version
 
 
@@ -65,7 +69,11 @@ def test_the_wire_says_what_the_evaluator_says(pack: str, analyzer: Analyzer) ->
 
 @pytest.mark.parametrize("level", ["mandatory", "advisory", "remediate", "disabled"])
 def test_every_rule_holds_at_every_level(pack: str, analyzer: Analyzer, level: str) -> None:
-    shown = {"mandatory": analyzer_pb2.MANDATORY, "advisory": analyzer_pb2.ADVISORY, "remediate": analyzer_pb2.MANDATORY}.get(level)
+    shown = {
+        "mandatory": analyzer_pb2.MANDATORY,
+        "advisory": analyzer_pb2.ADVISORY,
+        "remediate": analyzer_pb2.MANDATORY,
+    }.get(level)
     for name, case in PACKS[pack][1].items():
         if name in REVIEW_ONLY:
             continue
@@ -122,7 +130,11 @@ def security() -> Iterator[Analyzer]:
 
 def test_a_remediation_leaves_unknown_and_secret_values_as_they_are(security: Analyzer) -> None:
     secret = {**SECRET, "value": "aGlkZGVu"}
-    template = record("aws:ec2/launchTemplate:LaunchTemplate", "t", {"imageId": "<unknown>", "userData": secret, "metadataOptions": {}})
+    template = record(
+        "aws:ec2/launchTemplate:LaunchTemplate",
+        "t",
+        {"imageId": "<unknown>", "userData": secret, "metadataOptions": {}},
+    )
     security.configure({"machines-require-metadata-tokens": "remediate"})
     (remediation,) = security.remediate(template)
     assert _plain(remediation.properties) == {
@@ -138,7 +150,9 @@ def test_what_is_unknown_is_said_with_the_resource_and_never_blocks(security: An
     (said,) = [each for each in security.analyze(item) if each.policyName == "cluster-logs"]
     assert said.urn == item["urn"]
     assert said.enforcementLevel == analyzer_pb2.ADVISORY
-    assert said.message.endswith("cluster-logs could not be judged: enabledClusterLogTypes is not known before the update")
+    assert said.message.endswith(
+        "cluster-logs could not be judged: enabledClusterLogTypes is not known before the update"
+    )
 
 
 def test_secrets_arrive_in_clear_and_do_not_leave(security: Analyzer) -> None:
@@ -146,7 +160,12 @@ def test_secrets_arrive_in_clear_and_do_not_leave(security: Analyzer) -> None:
     item = record(
         "aws:iam/policy:Policy",
         "p",
-        {"policy": {**SECRET, "value": '{"Statement": [{"Effect": "Allow", "Action": "hushhush:*", "Resource": "*"}]}'}},
+        {
+            "policy": {
+                **SECRET,
+                "value": '{"Statement": [{"Effect": "Allow", "Action": "hushhush:*", "Resource": "*"}]}',
+            }
+        },
     )
     said = security.analyze(item)
     assert "iam-no-wildcard-actions" in {each.policyName for each in said}
@@ -154,7 +173,13 @@ def test_secrets_arrive_in_clear_and_do_not_leave(security: Analyzer) -> None:
 
 
 def test_a_used_exemption_is_printed_once(tmp_path: Path) -> None:
-    entry = {"rule": "cluster-logs", "urn_glob": "*::c", "reason": "a demonstration", "owner": "ml-platform", "expires": "2026-12-31"}
+    entry = {
+        "rule": "cluster-logs",
+        "urn_glob": "*::c",
+        "reason": "a demonstration",
+        "owner": "ml-platform",
+        "expires": "2026-12-31",
+    }
     item = record("aws:eks/cluster:Cluster", "c", {"enabledClusterLogTypes": []})
     with (tmp_path / "said").open("wb") as said, running("security", stderr=said) as analyzer:
         analyzer.configure({}, {"exemptions": {"entries": [entry], "today": "2026-11-30"}})

@@ -42,7 +42,12 @@ def in_a_process_of_its_own(program: str, **environment: str) -> Any:
     # Started from a traced process, this test would not see the plain case.
     inherited = {name: value for name, value in os.environ.items() if name != "TRACEPARENT"}
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=CHECKOUT, env=inherited | environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", program],
+        cwd=CHECKOUT,
+        env=inherited | environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -1,4 +1,6 @@
-"""What the tests of the workload programs share: running one as a container would, under the oldest Python that this machine has."""
+"""What the tests of the workload programs share: running one as a container would, under the oldest Python that this
+machine has.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ def oldest_python() -> str:
 
 @pytest.fixture(scope="session")
 def run() -> Run:
-    """`run("stage", "copy", ...)` runs workload/stage.py as a file, from another folder."""
+    """`run("data/stage", "copy", ...)` runs workload/data/stage.py as a file, from another folder."""
 
     def runs(
         program: str, *words: object, python: str = pythons()[-1], environment: dict[str, str] | None = None
@@ -43,7 +45,9 @@ def run() -> Run:
 
 @pytest.fixture
 def scratch(tmp_path: Path) -> Iterator[Path]:
-    """A folder in memory where there is room, for tests that flush thousands of times: what they look at doesn't depend on the disk."""
+    """A folder in memory where there is room, for tests that flush thousands of times: what they look at doesn't depend
+    on the disk.
+    """
     memory = Path("/dev/shm")
     if not memory.is_dir() or shutil.disk_usage(memory).free < 1 << 30:
         yield tmp_path

@@ -39,7 +39,12 @@ def test_beats_between_two_writes_cost_no_write(tmp_path: Path) -> None:
 
 
 def test_the_rank_that_stopped_first_is_named_first() -> None:
-    beats = {0: Beat(0, 120, 0, "node-a"), 1: Beat(1, 119, 0, "node-b"), 2: Beat(2, 120, 0, "node-c"), 3: Beat(3, 121, 0, "node-a")}
+    beats = {
+        0: Beat(0, 120, 0, "node-a"),
+        1: Beat(1, 119, 0, "node-b"),
+        2: Beat(2, 120, 0, "node-c"),
+        3: Beat(3, 121, 0, "node-a"),
+    }
     found = stale(beats, {0: 700.0, 1: 705.0, 2: 710.0, 3: 5.0}, range(4), waited=900, timeout=600)
     assert [one.rank for one in found] == [1, 2, 0]
     assert str(found[0]) == "rank 1 on node node-b: last heartbeat 11m45s ago, at step 119"
@@ -95,7 +100,9 @@ def test_check_looks_once_for_a_probe(tmp_path: Path, run: Run) -> None:
     file.write_text(json.dumps({**value, "time": value["time"] - 1000, "host": "node-x"}))
     done = run("heartbeat", *words, 600)
     assert done.returncode == 1
-    assert done.stdout.startswith("hang: 1 ranks are silent; first to look at: rank 8 on node node-x: last heartbeat 16m4")
+    assert done.stdout.startswith(
+        "hang: 1 ranks are silent; first to look at: rank 8 on node node-x: last heartbeat 16m4"
+    )
     assert done.stdout.endswith("ago, at step 5\n")
 
 

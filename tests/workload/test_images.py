@@ -1,4 +1,6 @@
-"""The Dockerfiles: one for each accelerator family and one without cards, each pinned, without root and without secrets."""
+"""The Dockerfiles: one for each accelerator family and one without cards, each pinned, without root and without
+secrets.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ def instructions(path: Path) -> list[tuple[str, str]]:
     """Each instruction with its words; continued lines joined, comments left out."""
     lines = [line for line in path.read_text().splitlines() if not line.lstrip().startswith("#")]
     joined = re.sub(r"\\\n\s*", "", "\n".join(lines))
-    return [(words[0].upper(), words[1]) for words in (line.split(None, 1) for line in joined.splitlines() if line.strip())]
+    return [
+        (words[0].upper(), words[1]) for words in (line.split(None, 1) for line in joined.splitlines() if line.strip())
+    ]
 
 
 def files() -> list[Path]:
@@ -66,11 +70,11 @@ def test_the_program_runs_without_root(image: Path) -> None:
 
 def test_every_program_is_copied(image: Path) -> None:
     copies = [words.split() for name, words in instructions(image) if name in ("COPY", "ADD")]
-    assert copies == [["workload/*.py", "/opt/trainshed/workload/"]]
-    copied = {path.name for path in ROOT.glob(copies[0][0])}
+    assert copies == [["workload", "/opt/trainshed/workload"]]
+    copied = {path.name for path in (ROOT / copies[0][0]).rglob("*.py")}
     assert {
         "stage.py",
-        "shards.py",
+        "sample_order.py",
         "checkpoint.py",
         "storage_benchmark.py",
         "heartbeat.py",

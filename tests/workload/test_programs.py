@@ -12,23 +12,30 @@ import pytest
 from tests.workload.conftest import ROOT, Run, pythons
 
 WORKLOAD = ROOT / "workload"
-PROGRAMS = ("checkpoint", "gate", "heartbeat", "shards", "stage", "storage_benchmark")
-NEED_TORCH = {"model.py", "train.py", "train_state.py"}
+PROGRAMS = (
+    "checkpoints/checkpoint",
+    "data/sample_order",
+    "data/stage",
+    "heartbeat",
+    "preflight/gate",
+    "preflight/storage_benchmark",
+)
+NEED_TORCH = {"trainer/model.py", "trainer/train.py", "trainer/state.py"}
 OPTIONAL = {"boto3", "crc32c", "google_crc32c", "awscrt"}  # looked for by name, never imported at the top
 
 
 def files() -> list[Path]:
-    return sorted(WORKLOAD.glob("*.py"))
+    return sorted(WORKLOAD.rglob("*.py"))
 
 
-@pytest.mark.parametrize("path", files(), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(WORKLOAD)))
 def test_each_file_is_python_3_9(path: Path) -> None:
     ast.parse(path.read_text(), feature_version=(3, 9))
 
 
-@pytest.mark.parametrize("path", files(), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(WORKLOAD)))
 def test_each_file_imports_the_standard_library_and_its_neighbours_only(path: Path) -> None:
-    allowed = set(sys.stdlib_module_names) | {"workload"} | ({"torch"} if path.name in NEED_TORCH else set())
+    allowed = set(sys.stdlib_module_names) | {"workload"} | ({"torch"} if str(path.relative_to(WORKLOAD)) in NEED_TORCH else set())
     for node in ast.walk(ast.parse(path.read_text())):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom):
@@ -41,7 +48,7 @@ def test_each_file_imports_the_standard_library_and_its_neighbours_only(path: Pa
 def test_help_tells_the_exit_codes(program: str, python: str, run: Run) -> None:
     done = run(program, "--help", python=python)
     assert done.returncode == 0
-    assert done.stdout.startswith(f"usage: {program} ")
+    assert done.stdout.startswith(f"usage: {Path(program).name} ")
     assert "exit codes:" in done.stdout
 
 
@@ -54,5 +61,7 @@ def test_a_program_used_wrongly_ends_with_2(program: str, run: Run) -> None:
 
 @pytest.mark.parametrize("python", pythons())
 def test_a_program_also_runs_as_a_module(python: str) -> None:
-    done = subprocess.run([python, "-m", "workload.gate", "--help"], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [python, "-m", "workload.preflight.gate", "--help"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout[:12]) == (0, "usage: gate ")

@@ -14,10 +14,10 @@ RUN dnf install --assumeyes --setopt=install_weak_deps=False awscli-2 fio lustre
 ENV PYTHONPATH=/opt/trainshed \
     PYTHONUNBUFFERED=1
 
-COPY workload/*.py /opt/trainshed/workload/
+COPY workload /opt/trainshed/workload
 
 # The same user on every image: files on shared storage belong to it.
 RUN groupadd --gid 10001 trainer && useradd --uid 10001 --gid trainer --create-home --shell /sbin/nologin trainer
 USER 10001:10001
 WORKDIR /home/trainer
-CMD ["python3", "-m", "workload.stage", "--help"]
+CMD ["python3", "-m", "workload.data.stage", "--help"]

@@ -16,10 +16,10 @@ RUN apt-get update \
 ENV PYTHONPATH=/opt/trainshed \
     PYTHONUNBUFFERED=1
 
-COPY workload/*.py /opt/trainshed/workload/
+COPY workload /opt/trainshed/workload
 
 # The same user on every image: files on shared storage belong to it.
 RUN groupadd --gid 10001 trainer && useradd --uid 10001 --gid trainer --create-home --shell /usr/sbin/nologin trainer
 USER 10001:10001
 WORKDIR /home/trainer
-CMD ["python3", "-m", "workload.gate", "--help"]
+CMD ["python3", "-m", "workload.preflight.gate", "--help"]

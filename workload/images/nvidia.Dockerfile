@@ -41,10 +41,10 @@ ENV PATH=/opt/venv/bin:/opt/amazon/efa/bin:/usr/local/sbin:/usr/local/bin:/usr/s
     PYTHONPATH=/opt/trainshed \
     PYTHONUNBUFFERED=1
 
-COPY workload/*.py /opt/trainshed/workload/
+COPY workload /opt/trainshed/workload
 
 # Ubuntu 24.04 has a user with id 1000 already; files on shared storage belong to this one on every image.
 RUN groupadd --gid 10001 trainer && useradd --uid 10001 --gid trainer --create-home --shell /usr/sbin/nologin trainer
 USER 10001:10001
 WORKDIR /home/trainer
-CMD ["python", "-m", "workload.train", "--help"]
+CMD ["python", "-m", "workload.trainer.train", "--help"]

@@ -1,7 +1,8 @@
 """Keeps the queues of a block pool in step with its calendar: held outside its blocks, drained before each one ends.
 
-Runs alone in a small Python image, from a config map, every few minutes: it imports the standard library only. It looks at the calendar
-and the clock, says what should be, and asks the API server for just that; a run that was missed is made up by the next one.
+Runs alone in a small Python image, from a config map, every few minutes: it imports the standard library only. It looks
+at the calendar and the clock, says what should be, and asks the API server for just that; a run that was missed is made
+up by the next one.
 """
 
 from __future__ import annotations
@@ -76,7 +77,9 @@ def leaves(pod: Object) -> bool:
     """Whether a pod has to go: daemons stay with their node, and what has ended is gone already."""
     owners = {owner["kind"] for owner in pod["metadata"].get("ownerReferences", [])}
     static = "kubernetes.io/config.mirror" in pod["metadata"].get("annotations", {})
-    return not static and "DaemonSet" not in owners and pod.get("status", {}).get("phase") not in ("Succeeded", "Failed")
+    return (
+        not static and "DaemonSet" not in owners and pod.get("status", {}).get("phase") not in ("Succeeded", "Failed")
+    )
 
 
 def evict(api: Api, node: str, until: float) -> int:
@@ -105,7 +108,9 @@ def evict(api: Api, node: str, until: float) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """CALENDAR: a JSON file {"queues": [...], "blocks": [...]}. 0 when everything is as wanted, 1 when pods are still to leave."""
+    """CALENDAR: a JSON file {"queues": [...], "blocks": [...]}. 0 when everything is as wanted, 1 when pods are
+    still to leave.
+    """
     plan = json.loads(Path(arguments[0]).read_text())
     now = moment(os.environ["NOW"]) if os.environ.get("NOW") else datetime.now(UTC)
     policy, closing, told = wanted(plan["blocks"], now)
@@ -119,7 +124,11 @@ def main(arguments: list[str]) -> int:
                 api.merge(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": True}})
             if block in told:
                 waiting += evict(api, name, until)
-    print(json.dumps({"now": now.isoformat(), "policy": policy, "closing": closing, "told": told, "pods_waiting": waiting}))
+    print(
+        json.dumps(
+            {"now": now.isoformat(), "policy": policy, "closing": closing, "told": told, "pods_waiting": waiting}
+        )
+    )
     return 1 if waiting else 0
 
 

@@ -1,7 +1,7 @@
 """Serves the hardware counters of a node's EFA devices to Prometheus.
 
-Runs alone in a small Python image, from a config map: it imports the standard library only. No exporter that others publish was
-found to read these files (node_exporter's own collector knows InfiniBand's counters, not EFA's).
+Runs alone in a small Python image, from a config map: it imports the standard library only. No exporter that others
+publish was found to read these files (node_exporter's own collector knows InfiniBand's counters, not EFA's).
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ def exposition(root: Path) -> str:
     lines: list[str] = []
     for counter, values in sorted(samples(root).items()):
         lines.append(f"# TYPE {PREFIX}{counter}_total counter")
-        lines += [f'{PREFIX}{counter}_total{{device="{device}",port="{port}"}} {value}' for device, port, value in values]
+        lines += [
+            f'{PREFIX}{counter}_total{{device="{device}",port="{port}"}} {value}' for device, port, value in values
+        ]
     return "\n".join(lines) + "\n"
 
 

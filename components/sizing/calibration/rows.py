@@ -78,7 +78,9 @@ def machine_of(spec: SizingSpec) -> NodeProfile:
     return machines.of_accelerator(card, spec.hardware.cards_per_node, spec.hardware.network_gbps)
 
 
-def _seconds(measured: Mapping[str, float], spec: SizingSpec, found: Shape, machine: NodeProfile, cards: int, batch: int) -> float:
+def _seconds(
+    measured: Mapping[str, float], spec: SizingSpec, found: Shape, machine: NodeProfile, cards: int, batch: int
+) -> float:
     tokens = batch * found.sequence
     if "step_seconds" in measured:
         return measured["step_seconds"]
@@ -89,7 +91,9 @@ def _seconds(measured: Mapping[str, float], spec: SizingSpec, found: Shape, mach
     if "hardware_tflops" in measured:
         # Narayanan 2021: 96 B s l h^2 (1 + s/6h + V/16lh), full recomputation counted.
         layers, hidden, sequence = found.layers, found.hidden, found.sequence
-        flops = 96.0 * tokens * layers * hidden**2 * (1 + sequence / (6 * hidden) + found.vocab / (16 * layers * hidden))
+        flops = (
+            96.0 * tokens * layers * hidden**2 * (1 + sequence / (6 * hidden) + found.vocab / (16 * layers * hidden))
+        )
         return flops / (measured["hardware_tflops"] * 1e12 * cards)
     if "model_tflops_causal" in measured:
         flops = (6.0 * found.multiplied + found.attention_flops / 2) * tokens
@@ -100,7 +104,10 @@ def _seconds(measured: Mapping[str, float], spec: SizingSpec, found: Shape, mach
 def options_of(spec: SizingSpec, found: Shape, machine: NodeProfile, cards: int) -> tuple[tuple[Job, Layout], ...]:
     """The splits a published run may have used: what it says, and the planner's own best for what it leaves open."""
     result = search(found, machine, cards, spec.training, spec.parallelism, PRIOR)
-    fitting = result.fitting or search(found, machine, cards, spec.training, spec.parallelism, PRIOR, ignore_memory=True).fitting
+    fitting = (
+        result.fitting
+        or search(found, machine, cards, spec.training, spec.parallelism, PRIOR, ignore_memory=True).fitting
+    )
     if not fitting:
         raise ValueError("no split is possible")
     most = max(candidate.layout.cards for candidate in fitting)
@@ -129,7 +136,13 @@ def row_of(raw: Mapping[str, Any], families: Mapping[str, Family]) -> Row:
 def rows() -> tuple[Row, ...]:
     data = read()
     families = {
-        name: Family(name=name, source=raw["source"], core=raw["core"], fit=raw.get("fit", True), recalled=raw.get("recalled", False))
+        name: Family(
+            name=name,
+            source=raw["source"],
+            core=raw["core"],
+            fit=raw.get("fit", True),
+            recalled=raw.get("recalled", False),
+        )
         for name, raw in data["families"].items()
     }
     return tuple(row_of(raw, families) for raw in data["rows"])
@@ -187,7 +200,10 @@ class Run:
 
 
 def runs() -> tuple[Run, ...]:
-    return tuple(Run(id=raw["id"], core=raw["core"], spec=spec_of(raw), days=raw["measured"]["days"]) for raw in read()["whole_runs"])
+    return tuple(
+        Run(id=raw["id"], core=raw["core"], spec=spec_of(raw), days=raw["measured"]["days"])
+        for raw in read()["whole_runs"]
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

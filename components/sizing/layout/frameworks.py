@@ -63,7 +63,11 @@ def _reasons(framework: Framework, job: Job, layout: Layout) -> Iterator[str]:
         yield "shards weights only without a pipeline"
     if framework == "neuron" and layout.sharding in ("zero2", "zero3"):
         yield f"shards the optimizer state only (zero1), not {layout.sharding}"
-    if layout.context_method == "alltoall" and layout.context > 1 and job.shape.heads % (layout.tensor * layout.context):
+    if (
+        layout.context_method == "alltoall"
+        and layout.context > 1
+        and job.shape.heads % (layout.tensor * layout.context)
+    ):
         yield f"can't exchange {job.shape.heads} heads over tensor {layout.tensor} x context {layout.context}"
 
 

@@ -63,7 +63,11 @@ def stage_loads(shape: Shape, layout: Layout) -> tuple[StageLoad, ...]:
     experts = shape.experts
     dense_first, every = (experts.dense_layers, experts.every) if experts else (shape.layers, 1)
     return _loads(
-        (shape.layers, dense_first, every, shape.predictions), layout.pipeline, layout.virtual, layout.stages, layout.schedule == "zbv"
+        (shape.layers, dense_first, every, shape.predictions),
+        layout.pipeline,
+        layout.virtual,
+        layout.stages,
+        layout.schedule == "zbv",
     )
 
 
@@ -85,7 +89,9 @@ def holdings(shape: Shape, layout: Layout) -> tuple[StageLoad, ...]:
 
 
 @lru_cache(maxsize=8192)
-def _loads(model: tuple[int, int, int, int], pipeline: int, virtual: int, stages: tuple[int, ...], folded: bool) -> tuple[StageLoad, ...]:
+def _loads(
+    model: tuple[int, int, int, int], pipeline: int, virtual: int, stages: tuple[int, ...], folded: bool
+) -> tuple[StageLoad, ...]:
     layers, dense_first, every, predictions = model
     dense, sparse = [0] * pipeline, [0] * pipeline
     chunks = chunks_of(layers, pipeline * virtual, stages)
@@ -100,7 +106,11 @@ def _loads(model: tuple[int, int, int, int], pipeline: int, virtual: int, stages
     last = rank_of(len(chunks) - 1, pipeline, schedule)
     return tuple(
         StageLoad(
-            dense=dense[rank], sparse=sparse[rank], embedding=rank == 0, head=rank == last, predictions=predictions if rank == last else 0
+            dense=dense[rank],
+            sparse=sparse[rank],
+            embedding=rank == 0,
+            head=rank == last,
+            predictions=predictions if rank == last else 0,
         )
         for rank in range(pipeline)
     )
@@ -109,4 +119,6 @@ def _loads(model: tuple[int, int, int, int], pipeline: int, virtual: int, stages
 def tidy(layers: int, pipeline: int) -> bool:
     """Whether stages come out equal, or with one layer less at the ends: what the search tries of its own accord."""
     counts = even_chunks(layers, pipeline)
-    return max(counts) - min(counts) <= 1 and (layers % pipeline == 0 or (pipeline >= 4 and pipeline - layers % pipeline <= 3))
+    return max(counts) - min(counts) <= 1 and (
+        layers % pipeline == 0 or (pipeline >= 4 and pipeline - layers % pipeline <= 3)
+    )

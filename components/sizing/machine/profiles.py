@@ -94,5 +94,9 @@ def of_instance(instance: InstanceType, network_gbps: float | None = None) -> No
         source=instance.source,
     )
     return NodeProfile(
-        name=instance.name, card=card, cards=found.count, network_gbps=network_gbps or instance.network.gbps, instance=instance
+        name=instance.name,
+        card=card,
+        cards=found.count,
+        network_gbps=network_gbps or instance.network.gbps,
+        instance=instance,
     )

@@ -10,7 +10,9 @@ from components.sizing.step.again import full_share, modules
 from components.sizing.step.schedule import in_flight
 
 _LOSS_BYTES = 8.0  # a score of the output layer: 32-bit copy and its gradient, held at once
-_SELECTIVE_KEPT = 0.7  # with fused attention there are no scores to drop: every other product's output goes instead (torchtitan)
+_SELECTIVE_KEPT = (
+    0.7  # with fused attention there are no scores to drop: every other product's output goes instead (torchtitan)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,9 @@ def rank_activations(job: Job, layout: Layout, rank: int, load: StageLoad) -> fl
     kept = stage_bytes(job, layout, load)
     if "activations" in layout.offload:
         flight = min(flight, 2.0)  # one runs, one is on its way
-    working = _whole_layer(job, layout, sparse=load.sparse > 0) if layout.recompute == "full" or job.forward_only else 0.0
+    working = (
+        _whole_layer(job, layout, sparse=load.sparse > 0) if layout.recompute == "full" or job.forward_only else 0.0
+    )
     scores = tokens * job.shape.vocab / layout.tensor * _LOSS_BYTES if load.head else 0.0
     return flight * kept + max(working, scores)
 

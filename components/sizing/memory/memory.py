@@ -88,7 +88,9 @@ def _states(job: Job, layout: Layout, load: StageLoad) -> _States:
     each = job.recipe.gradient_bytes if layout.states == "fp32" else min(2.0, job.recipe.gradient_bytes)
     gradients = each * (trained / (ranks if shared else 1) + trained_routed / (expert_ranks if shared else 1))
     apart = layout.sharding != "ddp"
-    optimizer = state_bytes(job, layout) * (trained / (ranks if apart else 1) + trained_routed / (expert_ranks if apart else 1))
+    optimizer = state_bytes(job, layout) * (
+        trained / (ranks if apart else 1) + trained_routed / (expert_ranks if apart else 1)
+    )
     return _States(weights, gradients, 0.0 if "optimizer" in layout.offload else optimizer)
 
 

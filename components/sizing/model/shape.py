@@ -124,7 +124,11 @@ class Shape:
         blocks = plain * self.dense_block
         if self.experts:
             blocks += self.sparse_layers * (self.router + self.experts.shared * self.one_expert)
-        return self.layers * (self.attention_parameters + self.layer_small) + blocks + self.hidden * (1 if self.gated else 2)
+        return (
+            self.layers * (self.attention_parameters + self.layer_small)
+            + blocks
+            + self.hidden * (1 if self.gated else 2)
+        )
 
     @property
     def routed_parameters(self) -> int:

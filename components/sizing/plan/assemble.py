@@ -48,7 +48,16 @@ def planned(request: Request, cat: Catalog, nodes: int) -> tuple[Plan | None, li
     days = Amount(low=whole.days * wide.low, expected=whole.days, high=whole.days * wide.high)
     spare = good.spares(used)
     region = region_for(machine, spec.hardware.region)
-    kept = store(request.shape.vocab, spec.training.tokens, request.keep_last, machine, saved, best.job.tokens_per_step / step, cat, region)
+    kept = store(
+        request.shape.vocab,
+        spec.training.tokens,
+        request.keep_last,
+        machine,
+        saved,
+        best.job.tokens_per_step / step,
+        cat,
+        region,
+    )
     monthly = [part for part in (kept.lustre_monthly_usd, kept.object_monthly_usd) if part is not None]
     money = cost.money(machine, used + spare, days, sum(monthly) if monthly else None, cat, region, request.buying)
     offloaded = _offloaded(best)
@@ -82,7 +91,13 @@ def planned(request: Request, cat: Catalog, nodes: int) -> tuple[Plan | None, li
     over = spec.goal.usd
     if over is not None and money.total is not None and money.total.expected > over:
         said = f"the run costs {money.total.expected:,.0f} USD, more than the {over:,.0f} asked for"
-        dear = Problem(id="goal-usd", path="goal.usd", said=said, hint="trainshed size --advice names what costs less", severity="warning")
+        dear = Problem(
+            id="goal-usd",
+            path="goal.usd",
+            said=said,
+            hint="trainshed size --advice names what costs less",
+            severity="warning",
+        )
         return replace(made, problems=(*made.problems, dear)), []
     return made, []
 

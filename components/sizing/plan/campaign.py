@@ -67,7 +67,9 @@ class Campaign:
         return self.training + self.ramp + self.failures + self.checkpoints + self.stops
 
 
-def campaign(request: Request, best: Candidate, share: Goodput, nodes: int, factor: float, dataset_bytes: float) -> Campaign:
+def campaign(
+    request: Request, best: Candidate, share: Goodput, nodes: int, factor: float, dataset_bytes: float
+) -> Campaign:
     """The main run's days by cause, with the phases that the task names."""
     tokens = request.spec.training.tokens
     steps = max(1, math.ceil(tokens / best.job.tokens_per_step))

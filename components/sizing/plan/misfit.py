@@ -42,15 +42,23 @@ def misfit(request: Request, cards: int, tightest: Candidate) -> Problem:
     """What does not fit, and the nearest change that does; only a warning where the split is the task's, or a freer one fits."""
     held, layout = tightest.memory, tightest.layout
     pinned = f"tensor {layout.tensor}, pipeline {layout.pipeline}, recompute {layout.recompute}, {layout.sharding}"
-    said = f"{held.total:.1f} GiB a card are needed at {pinned}, and {request.machine.name} has {held.usable:.1f} usable"
+    said = (
+        f"{held.total:.1f} GiB a card are needed at {pinned}, and {request.machine.name} has {held.usable:.1f} usable"
+    )
     if held.total <= _UNCERTAIN * held.usable:
         said += ", which the estimate can't tell apart"
     for change, freer in _freer(request):
-        other = search(request.shape, request.machine, cards, freer.spec.training, freer.spec.parallelism, request.tuning)
+        other = search(
+            request.shape, request.machine, cards, freer.spec.training, freer.spec.parallelism, request.tuning
+        )
         if other.fitting:
             best = other.fitting[0]
             return Problem(
-                id="memory", path=change, said=said, hint=f"{_words(change, best)} fits in {best.memory.total:.1f} GiB", severity="warning"
+                id="memory",
+                path=change,
+                said=said,
+                hint=f"{_words(change, best)} fits in {best.memory.total:.1f} GiB",
+                severity="warning",
             )
     split = request.spec.parallelism
     fixed = split.tensor is not None and split.pipeline is not None
@@ -122,6 +130,8 @@ def _freer(request: Request) -> list[tuple[str, Request]]:
         changes.append(("training.optimizer_states", changed(**_OPEN, optimizer_states="bf16")))
     if not training.offload:
         changes.append(("training.offload", changed(**_OPEN, offload=("optimizer",))))
-    loose = spec.model_copy(update={"training": training.model_copy(update=_OPEN), "parallelism": type(spec.parallelism)()})
+    loose = spec.model_copy(
+        update={"training": training.model_copy(update=_OPEN), "parallelism": type(spec.parallelism)()}
+    )
     changes.append(("parallelism", replace(request, spec=loose)))
     return changes

@@ -36,7 +36,9 @@ def plan(request: Request, cat: Catalog) -> tuple[Plan | None, list[Problem]]:
     if enough is not None and enough.days.expected <= request.days:
         hint = f"{enough.nodes:,} nodes would take {enough.days.expected:.1f}"
     elif enough is not None:
-        hint = f"with this batch and split no number of nodes would do: {enough.nodes:,} take {enough.days.expected:.1f}"
+        hint = (
+            f"with this batch and split no number of nodes would do: {enough.nodes:,} take {enough.days.expected:.1f}"
+        )
     else:
         hint = "free the split, or use more nodes"
     said = f"{made.nodes:,} nodes take {made.days.expected:.1f} days, more than the {request.days:g} asked for"
@@ -47,7 +49,11 @@ def plan(request: Request, cat: Catalog) -> tuple[Plan | None, list[Problem]]:
 def _in_time(request: Request, cat: Catalog, days: float) -> tuple[Plan | None, list[Problem]]:
     """The fewest nodes found that end within `days`, or the fastest plan with a warning."""
     cards = request.machine.cards
-    guess = flops_per_token(request) * request.spec.training.tokens / (_FIRST_GUESS * request.machine.card.tflops * 1e12 * days * _DAY)
+    guess = (
+        flops_per_token(request)
+        * request.spec.training.tokens
+        / (_FIRST_GUESS * request.machine.card.tflops * 1e12 * days * _DAY)
+    )
     nodes = max(1, math.ceil(guess / cards))
     best: Plan | None = None
     fastest: Plan | None = None

@@ -14,10 +14,10 @@ from components.naming import did_you_mean
 from components.problems import Problem, errors, in_file_order
 from components.sizing.plan import request
 from components.sizing.plan.request import Request
-from components.spec import document
-from components.spec.document import Document
-from components.spec.paths import parsed
-from components.spec.shape import validate
+from components.spec.reading import document
+from components.spec.reading.document import Document
+from components.spec.reading.paths import parsed
+from components.spec.reading.shape import validate
 from components.spec.sizing import HardwareSpec, SizingSpec
 from components.spec.task import TaskSpec
 
@@ -33,7 +33,9 @@ class SizingReading:
 
     def placed(self, problems: list[Problem]) -> list[Problem]:
         """The problems with their places in the task file."""
-        return [each if each.where or not self.document.file else each.at(_where(self.document, each)) for each in problems]
+        return [
+            each if each.where or not self.document.file else each.at(_where(self.document, each)) for each in problems
+        ]
 
 
 def _where(source: Document, problem: Problem) -> Any:
@@ -47,12 +49,17 @@ def read(path: FilePath, cat: Catalog, shown_as: str | None = None) -> SizingRea
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         others = sorted(each.name for each in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
-        problem = Problem(id="task-file-missing", path="", said=f"there is no task file {name}", hint=did_you_mean(path.name, others))
+        problem = Problem(
+            id="task-file-missing", path="", said=f"there is no task file {name}", hint=did_you_mean(path.name, others)
+        )
         return SizingReading(request=None, problems=(problem,))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is not UTF-8 text"
         return SizingReading(
-            request=None, problems=(Problem(id="task-file-unreadable", path="", said=f"the task file {name} can't be read: {reason}"),)
+            request=None,
+            problems=(
+                Problem(id="task-file-unreadable", path="", said=f"the task file {name} can't be read: {reason}"),
+            ),
         )
     return read_text(text, name, cat)
 
@@ -65,7 +72,8 @@ def read_text(text: str, name: str, cat: Catalog) -> SizingReading:
     if not isinstance(found.data, dict):
         hint = "the planner needs at least model and training.tokens"
         return SizingReading(
-            request=None, problems=(Problem(id="task-file-empty", path="", said=f"the task file {name} holds no task", hint=hint),)
+            request=None,
+            problems=(Problem(id="task-file-empty", path="", said=f"the task file {name} holds no task", hint=hint),),
         )
     data: dict[str, Any] = found.data
     return build(data, cat, found)
@@ -95,7 +103,11 @@ def build(data: dict[str, Any], cat: Catalog, source: Document | None = None) ->
             keep_last=keep if isinstance(keep, int) and keep > 0 else 5,
             task_nodes=nodes if isinstance(nodes, int) and not isinstance(nodes, bool) and nodes > 0 else None,
         )
-        told = {problem.path.partition(".")[0] for problem in shaped.problems if problem.path.partition(".")[0] in shaped.incomplete}
+        told = {
+            problem.path.partition(".")[0]
+            for problem in shaped.problems
+            if problem.path.partition(".")[0] in shaped.incomplete
+        }
         problems += [problem for problem in more if problem.path.partition(".")[0] not in told]
     elif isinstance(mine.get("hardware"), dict) and "hardware" not in shaped.incomplete:
         machines = validate(HardwareSpec, mine["hardware"]).value

@@ -67,7 +67,14 @@ def build(
         days = DEFAULT_DAYS
         filled.append(f"neither hardware.nodes nor goal.days is given: {DEFAULT_DAYS:g} days")
     request = Request(
-        name=name, spec=spec, shape=shape.of(spec.model), machine=machine, nodes=nodes, days=days, keep_last=keep_last, filled=tuple(filled)
+        name=name,
+        spec=spec,
+        shape=shape.of(spec.model),
+        machine=machine,
+        nodes=nodes,
+        days=days,
+        keep_last=keep_last,
+        filled=tuple(filled),
     )
     return request, problems
 
@@ -128,7 +135,10 @@ def hardware_problems(hardware: HardwareSpec, cat: Catalog) -> Iterator[Problem]
         near = machines.closest(hardware.accelerator)
         hint = f'did you mean "{near}"?' if near else f"use one of: {', '.join(machines.names())}"
         yield Problem(
-            id="accelerator-unknown", path="hardware.accelerator", said=f'"{hardware.accelerator}" is not a known accelerator', hint=hint
+            id="accelerator-unknown",
+            path="hardware.accelerator",
+            said=f'"{hardware.accelerator}" is not a known accelerator',
+            hint=hint,
         )
     if hardware.instance_type:
         try:
@@ -178,7 +188,9 @@ def _precision(spec: SizingSpec, cat: Catalog) -> Iterator[Problem]:
             said=f"{asked} is asked for, but {machine.name}'s cards have no 8-bit arithmetic",
             hint=f"use bf16, or cards that have it: {listed(able[:6], 'or')}",
         )
-    if (asked == "nvfp4" and card.fp4_tflops is None) or (asked == "fp8-mx" and card.fp8_tflops and card.generation != "blackwell"):
+    if (asked == "nvfp4" and card.fp4_tflops is None) or (
+        asked == "fp8-mx" and card.fp8_tflops and card.generation != "blackwell"
+    ):
         able = [other.name for other in machines.CARDS.values() if other.fp4_tflops]
         yield Problem(
             id="precision-missing",
@@ -357,13 +369,17 @@ def _written_layout(spec: SizingSpec, text: str) -> Iterator[Problem]:
         yield Problem(id="pipeline-layout", path=path, said=f"is no layout: {error}", hint=hint)
         return
     if split.stages is not None:
-        yield Problem(id="pipeline-layout", path=path, said="stages are given twice", hint="keep pipeline_layout or stages")
+        yield Problem(
+            id="pipeline-layout", path=path, said="stages are given twice", hint="keep pipeline_layout or stages"
+        )
     if split.pipeline is None or len(counts) % split.pipeline:
         said = f"{len(counts)} stages don't divide by pipeline {split.pipeline or 1}"
         yield Problem(id="pipeline-layout", path=path, said=said, hint="set parallelism.pipeline to a divisor of them")
     elif split.virtual_stages and len(counts) != split.pipeline * split.virtual_stages:
         said = f"{len(counts)} stages are not pipeline {split.pipeline} x virtual_stages {split.virtual_stages}"
-        yield Problem(id="pipeline-layout", path=path, said=said, hint="leave virtual_stages out: it follows from the layout")
+        yield Problem(
+            id="pipeline-layout", path=path, said=said, hint="leave virtual_stages out: it follows from the layout"
+        )
     if sum(counts) != spec.model.layers:
         said = f"it places {sum(counts)} layers, the model has {spec.model.layers}"
         yield Problem(id="pipeline-layout", path=path, said=said, hint="write one t for each layer")

@@ -88,6 +88,10 @@ def flops_per_token(request: Request) -> float:
 
 def lora_total_of(request: Request) -> int:
     job = Job(
-        shape=request.shape, machine=request.machine, precision=request.spec.training.precision, global_batch=1, lora_rank=request.lora_rank
+        shape=request.shape,
+        machine=request.machine,
+        precision=request.spec.training.precision,
+        global_batch=1,
+        lora_rank=request.lora_rank,
     )
     return lora_total(job)

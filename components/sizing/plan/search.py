@@ -123,7 +123,9 @@ def usual_batch(shape: Shape) -> int:
     return max(1, round(tokens / shape.sequence))
 
 
-def layouts(shape: Shape, machine: NodeProfile, cards: int, training: TrainingSpec, asked: ParallelismSpec) -> Iterator[tuple[Layout, int]]:
+def layouts(
+    shape: Shape, machine: NodeProfile, cards: int, training: TrainingSpec, asked: ParallelismSpec
+) -> Iterator[tuple[Layout, int]]:
     """Every split with its global batch, before recomputation and sharding are chosen."""
     batch = training.global_batch
     wanted = batch or usual_batch(shape)
@@ -134,7 +136,9 @@ def layouts(shape: Shape, machine: NodeProfile, cards: int, training: TrainingSp
             for pipeline in [asked.pipeline] if asked.pipeline else pipeline_choices(shape, machine):
                 for data in _data_choices(cards, tensor * context * pipeline, batch, most, pinned=pinned):
                     for micro_batch in [asked.micro_batch] if asked.micro_batch else _MICRO_BATCHES:
-                        outer = Layout(tensor=tensor, pipeline=pipeline, context=context, data=data, micro_batch=micro_batch)
+                        outer = Layout(
+                            tensor=tensor, pipeline=pipeline, context=context, data=data, micro_batch=micro_batch
+                        )
                         ragged = pinned and (micro_batch == 1 or asked.micro_batch is not None)
                         for total in _batches(batch, wanted, data * micro_batch, pipeline, most, ragged=ragged):
                             for expert, virtual in _inner(shape, outer, total, asked):
@@ -199,7 +203,16 @@ def search(
 
     Optimizer states in 16 bits are tried only where nothing else fits and the task leaves them open.
     """
-    first = _search(shape, machine, cards, training, asked, tuning, states=training.optimizer_states or "fp32", ignore_memory=ignore_memory)
+    first = _search(
+        shape,
+        machine,
+        cards,
+        training,
+        asked,
+        tuning,
+        states=training.optimizer_states or "fp32",
+        ignore_memory=ignore_memory,
+    )
     if first.fitting or training.optimizer_states or first.tightest is None or training.method == "lora":
         return first
     second = _search(shape, machine, cards, training, asked, tuning, states="bf16", ignore_memory=ignore_memory)
@@ -243,7 +256,9 @@ def _search(
                 break  # what costs more time and less memory can't be better than what fits already
         if best:
             fitting.append(best)
-    fitting.sort(key=lambda c: (-c.tokens_per_second, c.layout.tensor, c.layout.pipeline, c.layout.virtual, c.layout.micro_batch))
+    fitting.sort(
+        key=lambda c: (-c.tokens_per_second, c.layout.tensor, c.layout.pipeline, c.layout.virtual, c.layout.micro_batch)
+    )
     last = None
     if tightest:
         step = Clock(tightest[2], tuning, micro_batch_bytes).step(tightest[1])

@@ -14,7 +14,7 @@ from components.naming import did_you_mean
 from components.problems import Problem, render
 from components.sizing.plan import reading
 from components.sizing.plan.plan import Plan, plan
-from components.spec.document import scalar
+from components.spec.reading.document import scalar
 
 # word -> (section, key, keys of that section that it replaces)
 KEYS: dict[str, tuple[str, str, tuple[str, ...]]] = {

@@ -57,7 +57,12 @@ def as_json(plan: Plan) -> dict[str, Any]:
             **_layout(plan.best),
             "why": _why_best(plan),
             "alternatives": [
-                {**_layout(other), "step_seconds": _r(other.step.total), "memory_gib": _r(other.memory.total), "why": why(other, plan.best)}
+                {
+                    **_layout(other),
+                    "step_seconds": _r(other.step.total),
+                    "memory_gib": _r(other.memory.total),
+                    "why": why(other, plan.best),
+                }
                 for other in alternatives(plan)
             ],
             "splits_tried": plan.found.tried,
@@ -119,7 +124,9 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "cost": _cost(plan),
         "region": plan.region if asked.machine.instance else None,
         "zone": zone_for(asked, plan.region),
-        "stack": stack_section(asked, store, nodes=plan.nodes, spares=plan.spares, cards=plan.cards, region=plan.region),
+        "stack": stack_section(
+            asked, store, nodes=plan.nodes, spares=plan.spares, cards=plan.cards, region=plan.region
+        ),
         "filled_in": list(asked.filled),
         "assumptions": assumptions(),
         "problems": [problem.as_json() for problem in plan.problems],
@@ -189,7 +196,9 @@ def alternatives(plan: Plan, count: int = 3) -> list[Candidate]:
             seen.add(key(candidate))
             others.append(candidate)
     if len(others) < count:
-        others += [other for other in plan.found.fitting if other is not plan.best and other not in others][: count - len(others)]
+        others += [other for other in plan.found.fitting if other is not plan.best and other not in others][
+            : count - len(others)
+        ]
     return others[:count]
 
 
@@ -237,7 +246,9 @@ def _cost(plan: Plan) -> dict[str, Any]:
         "unverified_prices": list(money.unverified),
         "capacity": money.main,
         **(_amount(total) if total else dict.fromkeys(("low", "expected", "high"), "unpriced")),
-        "by_capacity": {kind: _amount(found) if isinstance(found, Amount) else found for kind, found in money.by_capacity.items()},
+        "by_capacity": {
+            kind: _amount(found) if isinstance(found, Amount) else found for kind, found in money.by_capacity.items()
+        },
         "node_hour": {kind: list(rate) if rate else "unpriced" for kind, rate in money.machine_hour.items()},
         "storage_monthly": {
             "lustre": _r(plan.store.lustre_monthly_usd) if plan.store.lustre_monthly_usd is not None else "unpriced",

@@ -30,9 +30,14 @@ def assumptions() -> list[dict[str, Any]]:
     ]
     batch = "batches of about 4 million tokens, 16 million from 100 billion parameters"
     choices = {
-        "defaults": (f"{request.DEFAULT_INSTANCE}, {request.DEFAULT_DAYS:g} days, {batch}", "what a task file leaves out"),
+        "defaults": (
+            f"{request.DEFAULT_INSTANCE}, {request.DEFAULT_DAYS:g} days, {batch}",
+            "what a task file leaves out",
+        ),
         "cards": (AS_OF, "vendors' data sheets in components/sizing/machines.py, and the catalog"),
     }
     for name, (value, source) in choices.items():
-        listed.append({"name": name, "value": value, "low": None, "high": None, "unit": "", "source": source, "fitted": False})
+        listed.append(
+            {"name": name, "value": value, "low": None, "high": None, "unit": "", "source": source, "fitted": False}
+        )
     return listed

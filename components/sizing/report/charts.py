@@ -17,7 +17,9 @@ def bar(title: str, parts: list[tuple[str, float]], unit: str, limit: float | No
     shown = [(name, value) for name, value in parts if value > 0]
     total = sum(value for _, value in shown) or 1.0
     scale = _WIDTH / max(total, limit or 0.0)
-    out = [f'<svg viewBox="0 0 {_WIDTH + 4} {_BAR + 26 + 22 * math.ceil(len(shown) / 3)}" role="img" aria-label="{escape(title)}">']
+    out = [
+        f'<svg viewBox="0 0 {_WIDTH + 4} {_BAR + 26 + 22 * math.ceil(len(shown) / 3)}" role="img" aria-label="{escape(title)}">'
+    ]
     x = 0.0
     for index, (name, value) in enumerate(shown):
         width = value * scale

@@ -173,7 +173,13 @@ def _step(plan: Plan) -> list[FormulaLine]:
         "scale": f"log2({plan.nodes}) = {math.log2(max(1, plan.nodes)):.1f}",
     }
     lines = [
-        FormulaLine(group="step", name=word, formula=formulas[key], numbers=numbers.get(key, ""), result=f"{getattr(step, key):.3f} s")
+        FormulaLine(
+            group="step",
+            name=word,
+            formula=formulas[key],
+            numbers=numbers.get(key, ""),
+            result=f"{getattr(step, key):.3f} s",
+        )
         for key, word in names.items()
         if getattr(step, key) > 0
     ]

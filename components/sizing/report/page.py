@@ -37,7 +37,9 @@ def html(plan: Plan, sweeps: list[Sweep], problems: list[Problem], stack_text: s
     data = answer.as_json(plan)
     memory: dict[str, Any] = data["memory_gib"]
     held = [(name, float(memory[name])) for name in ("weights", "gradients", "optimizer", "activations", "overhead")]
-    out = ['<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">']
+    out = [
+        '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
+    ]
     out.append(f"<title>{escape(plan.request.name)}: capacity plan</title><style>{_STYLE}</style><body>")
     out.append(f"<h1>{escape(plan.request.name)}</h1><p>{escape(headline(plan))}</p>")
     out += [f'<p class="warn">{escape(render(problem))}</p>' for problem in problems]
@@ -51,7 +53,10 @@ def html(plan: Plan, sweeps: list[Sweep], problems: list[Problem], stack_text: s
         out.append(f"<h2>To paste into a stack file</h2><pre>{escape(stack_text)}</pre>")
     rows = tuple((line.group, line.name, line.formula, line.numbers, line.result) for line in explain(plan))
     out.append(_table(Table("Every formula with its numbers", ("part", "what", "formula", "numbers", "result"), rows)))
-    assumed = tuple((str(one["name"]), _value(one["value"]), _range(one), str(one["unit"]), str(one["source"])) for one in assumptions())
+    assumed = tuple(
+        (str(one["name"]), _value(one["value"]), _range(one), str(one["unit"]), str(one["source"]))
+        for one in assumptions()
+    )
     out.append(_table(Table("Assumptions", ("constant", "value", "range", "unit", "source"), assumed)))
     out.append(f'<p class="soft">{escape(answer.MFU_CONVENTION)}</p></body></html>')
     return "".join(out)
@@ -76,7 +81,9 @@ def _plots(sweep: Sweep) -> str:
     if not made:
         return ""
     days = charts.line(
-        f"days over {sweep.key}", [(label, plan.days.low, plan.days.expected, plan.days.high) for label, plan in made], "days"
+        f"days over {sweep.key}",
+        [(label, plan.days.low, plan.days.expected, plan.days.high) for label, plan in made],
+        "days",
     )
     priced = [(label, plan.money.total) for label, plan in made if plan.money.total]
     if len(priced) != len(made):

@@ -44,8 +44,16 @@ def summary(plan: Plan) -> Table:
             f"{plan.tokens_per_second_per_card:,.0f} tokens/s a card",
             f"{plan.tokens_per_second_per_card * plan.cards:,.0f} tokens/s in all",
         ),
-        ("MFU", f"{plan.mfu:.1%}", f"model FLOPs; hardware FLOPs {plan.hfu:.1%} (recomputation in, masked attention out)"),
-        ("goodput", f"{plan.goodput.fraction:.1%}", f"failures {plan.goodput.failure_share:.1%}, campaign {1 - plan.goodput.campaign:.0%}"),
+        (
+            "MFU",
+            f"{plan.mfu:.1%}",
+            f"model FLOPs; hardware FLOPs {plan.hfu:.1%} (recomputation in, masked attention out)",
+        ),
+        (
+            "goodput",
+            f"{plan.goodput.fraction:.1%}",
+            f"failures {plan.goodput.failure_share:.1%}, campaign {1 - plan.goodput.campaign:.0%}",
+        ),
         (
             "on top",
             f"{plan.spares:,} spare node{'s' if plan.spares != 1 else ''}",
@@ -58,7 +66,20 @@ def summary(plan: Plan) -> Table:
 def splits(plan: Plan) -> Table:
     rows = [_split(plan.best, "chosen")]
     rows += [_split(other, why(other, plan.best)) for other in alternatives(plan)]
-    columns = ("tensor", "pipeline", "context", "expert", "data", "virtual", "micro-batch", "recompute", "sharding", "s/step", "GiB", "why")
+    columns = (
+        "tensor",
+        "pipeline",
+        "context",
+        "expert",
+        "data",
+        "virtual",
+        "micro-batch",
+        "recompute",
+        "sharding",
+        "s/step",
+        "GiB",
+        "why",
+    )
     return Table("Split", columns, tuple(rows))
 
 
@@ -105,7 +126,11 @@ def memory(plan: Plan) -> Table:
             ("usable", held.usable),
         )
     ]
-    return Table(f"Memory of a card in the fullest stage: {'fits' if held.fits else 'does not fit'}", ("part", "GiB"), tuple(rows))
+    return Table(
+        f"Memory of a card in the fullest stage: {'fits' if held.fits else 'does not fit'}",
+        ("part", "GiB"),
+        tuple(rows),
+    )
 
 
 def running(plan: Plan) -> Table:
@@ -204,7 +229,9 @@ def sweep_table(sweep: Sweep) -> Table:
                 problems or split,
             )
         )
-    return Table(f"What if {sweep.key}", (sweep.key, "nodes", "cards", "days", "s/step", "MFU", "cost", "split"), tuple(rows))
+    return Table(
+        f"What if {sweep.key}", (sweep.key, "nodes", "cards", "days", "s/step", "MFU", "cost", "split"), tuple(rows)
+    )
 
 
 def count(number: float) -> str:

@@ -18,10 +18,20 @@ TOKENISING = Constant(
     source="engineering choice: filtering, deduplication and tokenising together; tokenisers alone reach some 250,000",
 )
 PREPARATION_DAYS = Constant(
-    name="preparation_days", value=14.0, low=3.0, high=60.0, unit="days", source="planning choice: data is ready two weeks after the start"
+    name="preparation_days",
+    value=14.0,
+    low=3.0,
+    high=60.0,
+    unit="days",
+    source="planning choice: data is ready two weeks after the start",
 )
 LOADER_VCPUS = Constant(
-    name="loader_vcpus", value=6.0, low=3.0, high=12.0, unit="vCPUs a card", source="one process, its launches, and loader workers"
+    name="loader_vcpus",
+    value=6.0,
+    low=3.0,
+    high=12.0,
+    unit="vCPUs a card",
+    source="one process, its launches, and loader workers",
 )
 PROCESS_GIB = Constant(
     name="process_gib",
@@ -60,7 +70,9 @@ class Beside:
         return tuple(lacking)
 
 
-def beside(machine: NodeProfile, shape: Shape, tokens: float, nodes: int, checkpoint_bytes: float, offloaded_bytes: float) -> Beside:
+def beside(
+    machine: NodeProfile, shape: Shape, tokens: float, nodes: int, checkpoint_bytes: float, offloaded_bytes: float
+) -> Beside:
     """Sizes of what the campaign needs besides its training cards; bytes are of the whole job and of one card."""
     preparing = tokens / (TOKENISING.value * _PREPARING_VCPUS * PREPARATION_DAYS.value * 86400)
     serving = math.ceil(2.0 * shape.total * _SERVING_SPARE / (machine.card.usable_gib * _GIB))

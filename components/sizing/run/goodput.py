@@ -43,13 +43,28 @@ CAMPAIGN = Constant(
     source="evaluations, rewinds, planned stops and slow days in published card-hours; from the whole runs in data/calibration.json",
 )
 CHECKPOINT_TARGET = Constant(
-    name="checkpoint_write", value=60.0, low=10.0, high=300.0, unit="s", source="planning choice: a checkpoint is safe within a minute"
+    name="checkpoint_write",
+    value=60.0,
+    low=10.0,
+    high=300.0,
+    unit="s",
+    source="planning choice: a checkpoint is safe within a minute",
 )
 HOST_COPY = Constant(
-    name="host_copy", value=10.0, low=4.0, high=25.0, unit="GB/s a card", source="PCIe 4/5 x16 shared by two cards, pinned memory"
+    name="host_copy",
+    value=10.0,
+    low=4.0,
+    high=25.0,
+    unit="GB/s a card",
+    source="PCIe 4/5 x16 shared by two cards, pinned memory",
 )
 REPAIR_DAYS = Constant(
-    name="repair_days", value=1.0, low=0.25, high=3.0, unit="days", source="replacing a node; 6 hours where hot spares are swapped in"
+    name="repair_days",
+    value=1.0,
+    low=0.25,
+    high=3.0,
+    unit="days",
+    source="replacing a node; 6 hours where hot spares are swapped in",
 )
 COVER = 0.99
 BYTES_PER_PARAMETER = Constant(
@@ -105,11 +120,15 @@ def daly(cost: float, between_failures: float) -> float:
     return young(cost, between_failures) * (1 + math.sqrt(share) / 3 + share / 9) - cost
 
 
-def checkpoint(parameters: float, trainable: float, nodes: int, cards: int, step_seconds: float, steps: int) -> Checkpoint:
+def checkpoint(
+    parameters: float, trainable: float, nodes: int, cards: int, step_seconds: float, steps: int
+) -> Checkpoint:
     """A full checkpoint holds weights and optimizer state; with frozen weights only the additions change."""
     size = BYTES_PER_PARAMETER.value * trainable if trainable < parameters else BYTES_PER_PARAMETER.value * parameters
     mtbf = mean_time_between_failures(nodes)
-    write = min(CHECKPOINT_TARGET.value, max(1.0, float(math.ceil(size / 1e9))))  # small ones need no minute: 1 GB/s serves
+    write = min(
+        CHECKPOINT_TARGET.value, max(1.0, float(math.ceil(size / 1e9)))
+    )  # small ones need no minute: 1 GB/s serves
     interval = max(daly(write, mtbf), write, step_seconds)
     due = max(1, min(round(interval / step_seconds), max(1, steps // _LEAST_CHECKPOINTS)))
     return Checkpoint(
@@ -127,7 +146,9 @@ def mean_time_between_failures(nodes: int, rate: float = FAILURE_RATE.value) -> 
 
 
 def goodput(nodes: int, saved: Checkpoint, rate: float = FAILURE_RATE.value) -> Goodput:
-    """Progress after failures, checkpoints and the campaign's own stops (the expected-training-time ratio of Meta's HPCA 2025 paper)."""
+    """Progress after failures, checkpoints and the campaign's own stops (the expected-training-time ratio of
+    Meta's HPCA 2025 paper).
+    """
     mtbf = mean_time_between_failures(nodes, rate)
     lost = DETECTION.value + RESTART.value + saved.interval_seconds / 2
     failing = min(0.9, lost / mtbf)
@@ -146,7 +167,9 @@ def goodput(nodes: int, saved: Checkpoint, rate: float = FAILURE_RATE.value) -> 
     )
 
 
-def spares(nodes: int, rate: float = FAILURE_RATE.value, repair_days: float = REPAIR_DAYS.value, cover: float = COVER) -> int:
+def spares(
+    nodes: int, rate: float = FAILURE_RATE.value, repair_days: float = REPAIR_DAYS.value, cover: float = COVER
+) -> int:
     """The fewest spare nodes that suffice with probability `cover` while others are repaired."""
     mean = nodes * rate * repair_days
     term = total = math.exp(-mean)

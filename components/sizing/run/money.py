@@ -67,7 +67,12 @@ def money(
     if machine.instance is None:
         reason = f"unpriced: {machine.name} is not in the catalog"
         return Money(
-            main="on-demand", total=None, by_capacity=dict.fromkeys(kinds, reason), machine_hour={}, prices_as_of=as_of, unverified=()
+            main="on-demand",
+            total=None,
+            by_capacity=dict.fromkeys(kinds, reason),
+            machine_hour={},
+            prices_as_of=as_of,
+            unverified=(),
         )
     amounts: dict[str, Amount | str] = {}
     hours: dict[str, tuple[float, float] | None] = {}
@@ -83,13 +88,17 @@ def money(
         if prices.machine_unverified(machine.instance, region, bought):  # type: ignore[arg-type] - as above
             unverified.append(kind)
         low, high = rate
-        months = [span * 24 / _HOURS_A_MONTH * (storage_monthly or 0.0) for span in (days.low, days.expected, days.high)]
+        months = [
+            span * 24 / _HOURS_A_MONTH * (storage_monthly or 0.0) for span in (days.low, days.expected, days.high)
+        ]
         amounts[kind] = Amount(
             low=nodes * 24 * days.low * low + months[0],
             expected=nodes * 24 * days.expected * (low + high) / 2 + months[1],
             high=nodes * 24 * days.high * high + months[2],
         )
-    main = buying or next((kind for kind in ("on-demand", "block", "spot") if isinstance(amounts[kind], Amount)), "on-demand")
+    main = buying or next(
+        (kind for kind in ("on-demand", "block", "spot") if isinstance(amounts[kind], Amount)), "on-demand"
+    )
     found = amounts[main]
     return Money(
         main=main,

@@ -93,6 +93,8 @@ def _lustre(room_gib: float, mbps: float, cat: Catalog, region: str, *, efa: boo
         price = cat.prices.usd(f"lustre-persistent-2-ssd-{throughput}", region)
         monthly = None if price is None else capacity * GIB / 1e9 * price
         # Without a price the bandwidth bought stands for it.
-        offers.append((monthly if monthly is not None else capacity * (1 + throughput / 250), capacity, throughput, monthly))
+        offers.append(
+            (monthly if monthly is not None else capacity * (1 + throughput / 250), capacity, throughput, monthly)
+        )
     _, capacity, throughput, monthly = min(offers)
     return capacity, throughput, monthly

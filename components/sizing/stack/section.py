@@ -21,7 +21,9 @@ def zone_for(request: Request, region: str) -> str | None:
     return next((zone for end in _FAVOURITES for zone in sold if zone.endswith(end)), sold[0] if sold else None)
 
 
-def stack_section(request: Request, store: Store, *, nodes: int, spares: int, cards: int, region: str) -> dict[str, Any] | None:
+def stack_section(
+    request: Request, store: Store, *, nodes: int, spares: int, cards: int, region: str
+) -> dict[str, Any] | None:
     """`pools`, `storage` and `queues`; None for machines that no stack on AWS can buy."""
     instance, zone = request.machine.instance, zone_for(request, region)
     if instance is None or zone is None:
@@ -33,7 +35,8 @@ def stack_section(request: Request, store: Store, *, nodes: int, spares: int, ca
         "purpose": "finetuning" if finetuning else "training",
         "instance_type": instance.name,
         "zone": zone,
-        "nodes": nodes + spares,  # a fixed number: spares are warm and jobs placed by network layer only on nodes that are there
+        "nodes": nodes
+        + spares,  # a fixed number: spares are warm and jobs placed by network layer only on nodes that are there
         "spares": spares,
         "fabric": "efa" if instance.efa else "tcp",
         "capacity": {"kind": "on-demand"},

@@ -58,7 +58,9 @@ def hardware_flops(job: Job, layout: Layout) -> float:
     matrices = 2.0 * shape.multiplied
     head = 2.0 * shape.embedding
     attention = shape.attention_flops / 3.0 / (2.0 if layout.fused_attention else 1.0)
-    backward = (1.0 if job.lora_rank else 2.0) * matrices + (_FUSED_BACKWARD if layout.fused_attention else 2.0) * attention
+    backward = (1.0 if job.lora_rank else 2.0) * matrices + (
+        _FUSED_BACKWARD if layout.fused_attention else 2.0
+    ) * attention
     repeated = 0.0
     if layout.recompute == "full":
         repeated = (matrices - head + attention) * full_share(layout, shape.layers / layout.pipeline)

@@ -12,7 +12,9 @@ from components.sizing.tuning.constants import Tuning
 
 _HEAD_DIM_COST = 32.0  # exponentials of a score cost as much as this much width of head
 _REFERENCE_HEAD = 128.0
-_BACKWARD_ATTENTION = 3.0  # fused backward forms the scores again: five products to the forward's two, at five sixths of its rate
+_BACKWARD_ATTENTION = (
+    3.0  # fused backward forms the scores again: five products to the forward's two, at five sixths of its rate
+)
 _BACKWARD_ELEMENTWISE = 1.7
 _SCORE_BYTES = 13.0  # written and read per score when attention is not fused: product, softmax, dropout and its mask
 _KERNELS = 14.0  # of a layer's forward pass
@@ -88,7 +90,13 @@ def _projections(job: Job, layout: Layout, rate: Rates, tokens: float, *, frozen
     out = linear(rate, tokens, shape.hidden, shape.heads * shape.value_dim / tensor, frozen=frozen)
     if latent := shape.latent:
         down = linear(rate, tokens, latent.kv_rank + latent.rope, shape.hidden, frozen=frozen)
-        keys = linear(rate, tokens, shape.heads * (shape.key_dim - latent.rope + shape.value_dim) / tensor, latent.kv_rank, frozen=frozen)
+        keys = linear(
+            rate,
+            tokens,
+            shape.heads * (shape.key_dim - latent.rope + shape.value_dim) / tensor,
+            latent.kv_rank,
+            frozen=frozen,
+        )
         query = linear(rate, tokens, shape.heads * shape.key_dim / tensor, latent.q_rank or shape.hidden, frozen=frozen)
         if latent.q_rank:
             return down + out + linear(rate, tokens, latent.q_rank, shape.hidden, frozen=frozen), keys + query
@@ -97,7 +105,9 @@ def _projections(job: Job, layout: Layout, rate: Rates, tokens: float, *, frozen
     return linear(rate, tokens, shape.heads * shape.key_dim / tensor + keys, shape.hidden, frozen=frozen) + out, Part()
 
 
-def _experts(job: Job, layout: Layout, tuning: Tuning, rate: Rates, tokens: float, *, frozen: bool) -> tuple[Part, Part, Part]:
+def _experts(
+    job: Job, layout: Layout, tuning: Tuning, rate: Rates, tokens: float, *, frozen: bool
+) -> tuple[Part, Part, Part]:
     """Routed experts with their router, shared experts, and the passes over memory between them."""
     shape, experts = job.shape, job.shape.experts
     assert experts is not None  # a sparse layer has experts
@@ -111,7 +121,9 @@ def _experts(job: Job, layout: Layout, tuning: Tuning, rate: Rates, tokens: floa
     wide = experts.shared * experts.ffn / layout.tensor
     shared = Part()
     if wide:
-        shared = linear(rate, tokens, up * wide, shape.hidden, frozen=frozen) + linear(rate, tokens, shape.hidden, wide, frozen=frozen)
+        shared = linear(rate, tokens, up * wide, shape.hidden, frozen=frozen) + linear(
+            rate, tokens, shape.hidden, wide, frozen=frozen
+        )
     # Tokens are copied once per visited expert into their experts' order, and back with their weights.
     copied = own * experts.active * (_COPIES * shape.hidden + 6.0 * experts.ffn) + tokens * 6.0 * wide
     return routed, shared, _elementwise(copied, job, layout, tuning, rate)
@@ -126,7 +138,9 @@ def layer_time(job: Job, layout: Layout, tuning: Tuning, rate: Rates, *, sparse:
     core = _attention(job, layout, rate)
     spread = tensor if layout.sequence_parallel else 1
     element = tokens * (21.0 * shape.hidden / spread + 4.0 * (shape.heads + shape.kv_heads) * shape.key_dim / tensor)
-    norms = _elementwise(element, job, layout, tuning, rate) + Part(_KERNELS * tuning.kernel_gap, 2 * _KERNELS * tuning.kernel_gap)
+    norms = _elementwise(element, job, layout, tuning, rate) + Part(
+        _KERNELS * tuning.kernel_gap, 2 * _KERNELS * tuning.kernel_gap
+    )
     shared = Part()
     if sparse:
         block, shared, act = _experts(job, layout, tuning, rate, tokens, frozen=frozen)

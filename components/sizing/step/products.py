@@ -49,14 +49,24 @@ def rates(job: Job, tuning: Tuning, *, plain_only: bool = False) -> Rates:
     if recipe.narrow and not plain_only:
         narrow = recipe.peak_tflops * 1e12 * tuning.narrow_share(card.generation) * recipe.share * card.power
         matrix, width = 1.0 / ((1 - recipe.kept) / narrow + recipe.kept / plain), recipe.bits / 8
-    return Rates(plain, matrix, width, attention, card.memory_gb_per_s * 1e9 * tuning.memory_bandwidth, tuning.roofline_overlap, recipe)
+    return Rates(
+        plain,
+        matrix,
+        width,
+        attention,
+        card.memory_gb_per_s * 1e9 * tuning.memory_bandwidth,
+        tuning.roofline_overlap,
+        recipe,
+    )
 
 
 def both(arithmetic: float, memory: float, overlap: float) -> float:
     return arithmetic + overlap * memory if arithmetic > memory else memory + overlap * arithmetic
 
 
-def product(rate: Rates, m: float, n: float, k: float, *, plain: bool = False, groups: float = 1.0, out_bytes: float = 2.0) -> float:
+def product(
+    rate: Rates, m: float, n: float, k: float, *, plain: bool = False, groups: float = 1.0, out_bytes: float = 2.0
+) -> float:
     """Seconds of `groups` products of (m x k) by (k x n)."""
     width = 2.0 if plain else rate.element_bytes
     arithmetic = 2.0 * m * n * k / (rate.plain if plain else rate.matrix)
@@ -64,7 +74,9 @@ def product(rate: Rates, m: float, n: float, k: float, *, plain: bool = False, g
     return groups * both(arithmetic, memory, rate.overlap)
 
 
-def linear(rate: Rates, tokens: float, n: float, k: float, *, plain: bool = False, groups: float = 1.0, frozen: bool = False) -> Part:
+def linear(
+    rate: Rates, tokens: float, n: float, k: float, *, plain: bool = False, groups: float = 1.0, frozen: bool = False
+) -> Part:
     """A layer of weights k x n over `tokens` rows; a frozen one has no weight gradient."""
     narrow = rate.element_bytes < 2 and not plain
     rows = tokens + _TILE / 2 if groups > 1 else tokens

@@ -64,7 +64,14 @@ class _Cost:
 
     def times(self, count: float) -> _Cost:
         time = Part(self.time.forward * count, self.time.inputs * count, self.time.weights * count)
-        return _Cost(self.compute * count, self.tensor * count, self.expert * count, self.context * count, self.host * count, time)
+        return _Cost(
+            self.compute * count,
+            self.tensor * count,
+            self.expert * count,
+            self.context * count,
+            self.host * count,
+            time,
+        )
 
     def __add__(self, other: _Cost) -> _Cost:
         return _Cost(
@@ -90,7 +97,9 @@ class Clock:
         self.rate = rates(job, tuning)
         self._plain = rates(job, tuning, plain_only=True)
         self._kept = kept  # bytes of activations of a micro-batch, asked for where they go to the host
-        self._layers: dict[tuple[object, ...], tuple[LayerTime, LayerTime | None, LayerTime | None, LayerTime | None, Part]] = {}
+        self._layers: dict[
+            tuple[object, ...], tuple[LayerTime, LayerTime | None, LayerTime | None, LayerTime | None, Part]
+        ] = {}
 
     def _timed(self, layout: Layout) -> tuple[LayerTime, LayerTime | None, LayerTime | None, LayerTime | None, Part]:
         """A dense and a sparse layer, the same in 16 bits where some stay so, and the output layer."""
@@ -118,12 +127,16 @@ class Clock:
         if self.job.forward_only:
             gpu = time.forward + time.tensor + time.expert_forward + time.context_forward
             waiting = _longer(gpu, time.host / 3) - gpu
-            return _Cost(time.forward, time.tensor, time.expert_forward, time.context_forward, waiting, Part(gpu + waiting))
+            return _Cost(
+                time.forward, time.tensor, time.expert_forward, time.context_forward, waiting, Part(gpu + waiting)
+            )
         share = again.full_share(layout, self.job.shape.layers / layout.pipeline)
         repeated = share * time.forward + again.again(self.job, layout, time)
         compute = time.forward + time.backward + repeated
         tensor = time.tensor * (2 + share)
-        expert = time.expert_forward * (1 + share / 2) + time.expert_backward  # nothing reads what came back: only dispatch is repeated
+        expert = (
+            time.expert_forward * (1 + share / 2) + time.expert_backward
+        )  # nothing reads what came back: only dispatch is repeated
         if layout.recompute == "selective" and "moe" in layout.recompute_modules:
             repeated -= time.expert_forward
             compute -= time.expert_forward
@@ -165,22 +178,35 @@ class Clock:
         for load in loads:
             mean += priced[load].times(1 / layout.pipeline)
         if layout.schedule == "dualpipe":
-            pairs = [(priced[one].total + priced[other].total) / 2 for one, other in zip(loads, reversed(loads), strict=True)]
+            pairs = [
+                (priced[one].total + priced[other].total) / 2 for one, other in zip(loads, reversed(loads), strict=True)
+            ]
             slowest = max(pairs)
         micro = layout.micro_batches(job.global_batch)
         bubble = fill(layout, mean.time, micro) + micro * (slowest - mean.total)
         sent = micro * 2 * layout.virtual * stage_bytes(job, layout) if layout.pipeline > 1 else 0.0
-        stages = path(job.machine, tuning, min(layout.tensor * layout.context * layout.data, job.machine.domain * 2), layout.pipeline)
+        stages = path(
+            job.machine,
+            tuning,
+            min(layout.tensor * layout.context * layout.data, job.machine.domain * 2),
+            layout.pipeline,
+        )
         pipeline = sent / stages.bytes_per_s * (1 - tuning.pipeline_overlap)
         data = data_traffic(job, layout, tuning, mean.compute, micro)
-        optimizer = tuning.step_overhead + (0.0 if job.forward_only else optimizer_seconds(job, layout, self.rate.memory))
+        optimizer = tuning.step_overhead + (
+            0.0 if job.forward_only else optimizer_seconds(job, layout, self.rate.memory)
+        )
         offload = 0.0
         if "activations" in layout.offload and self._kept is not None:
             offload = micro * offload_seconds(job, self._kept(job, layout), mean.compute)
         parts = {name: micro * getattr(mean, name) for name in ("compute", "tensor", "expert", "context", "host")}
         sub = sum(parts.values()) + bubble + pipeline + data.seconds + optimizer + offload
         nodes = max(1.0, layout.cards / job.machine.cards)
-        exchanged = wire_bytes(job, layout, tuning) * micro * job.shape.sparse_layers / layout.pipeline if job.shape.experts else 0.0
+        exchanged = (
+            wire_bytes(job, layout, tuning) * micro * job.shape.sparse_layers / layout.pipeline
+            if job.shape.experts
+            else 0.0
+        )
         return StepTime(
             **parts,
             bubble=bubble,

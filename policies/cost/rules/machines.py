@@ -8,7 +8,14 @@ from fnmatch import fnmatchcase
 
 from policies.cost.catalog import HOURS_A_MONTH, catalog
 from policies.cost.estimate import region_of
-from policies.cost.purchases import INSTANCE_TYPE_LABEL, KARPENTER_CAPACITY, Purchase, karpenter_pools, purchases, requirement
+from policies.cost.purchases import (
+    INSTANCE_TYPE_LABEL,
+    KARPENTER_CAPACITY,
+    Purchase,
+    karpenter_pools,
+    purchases,
+    requirement,
+)
 from policies.pools import is_preprocessing, is_training, purposes
 from policies.resources import Resource, Stack
 from policies.rules import Doubt, Finding, Outcome, Settings, each, each_resource, missing, rule

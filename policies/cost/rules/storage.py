@@ -1,4 +1,6 @@
-"""Cost rules of disks, file systems, buckets and logs: the cheaper kind, a largest size, and an end for what is kept."""
+"""Cost rules of disks, file systems, buckets and logs: the cheaper kind, a largest size, and an end for what is
+kept.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,11 @@ def disks(resource: Resource) -> list[Node]:
 )
 def disks_gp3(resource: Resource, settings: Settings) -> Iterator[Outcome]:
     def judge(disk: Node) -> Iterator[Outcome]:
-        kind = disk.at("type") if resource.type == VOLUME or resource.type.endswith(":StorageClass") else disk.at("volumeType")
+        kind = (
+            disk.at("type")
+            if resource.type == VOLUME or resource.type.endswith(":StorageClass")
+            else disk.at("volumeType")
+        )
         if kind.text() not in settings["types"]:
             yield Finding(kind, f"one of {', '.join(settings['types'])}")
 
@@ -146,7 +152,9 @@ def logs_end(group: Resource, settings: Settings) -> Iterator[Outcome]:
     names = (group.name, name.value if isinstance(name.value, str) else "")
     audit = any(fnmatchcase(text.lower(), pattern) for text in names for pattern in settings["audit_names"])
     if not days:
-        yield Finding(retention, f"a number of days up to {settings['most_days']}; left out or 0, logs are kept for ever")
+        yield Finding(
+            retention, f"a number of days up to {settings['most_days']}; left out or 0, logs are kept for ever"
+        )
     elif audit and days < settings["audit_days"]:
         yield Finding(retention, f"at least {settings['audit_days']} for an audit log")
     elif not audit and days > settings["most_days"]:
@@ -170,17 +178,32 @@ def buckets_have_an_end(stack: Stack, settings: Settings) -> Iterator[Outcome]:
         if not found:
             yield Finding(missing("lifecycle"), "a BucketLifecycleConfiguration of this bucket")
             return
-        rules = [node for lifecycle in found for node in lifecycle.at("rules").elements() if node.at("status").text() != "Disabled"]
-        days = [value for node in rules if (value := node.at("abortIncompleteMultipartUpload", "daysAfterInitiation").number())]
+        rules = [
+            node
+            for lifecycle in found
+            for node in lifecycle.at("rules").elements()
+            if node.at("status").text() != "Disabled"
+        ]
+        days = [
+            value
+            for node in rules
+            if (value := node.at("abortIncompleteMultipartUpload", "daysAfterInitiation").number())
+        ]
         if not days or min(days) > settings["upload_days"]:
             node = (
-                Node(min(days), "abortIncompleteMultipartUpload.daysAfterInitiation") if days else missing("abortIncompleteMultipartUpload")
+                Node(min(days), "abortIncompleteMultipartUpload.daysAfterInitiation")
+                if days
+                else missing("abortIncompleteMultipartUpload")
             )
             yield Finding(node, f"at most {settings['upload_days']} days in an enabled rule", found[0].urn)
         versioned = stack.companions(bucket, BUCKET_VERSIONING, "bucket", "bucket")
         kept = any(item.at("versioningConfiguration", "status").text() == "Enabled" for item in versioned)
         if kept and not any(node.at("noncurrentVersionExpiration", "noncurrentDays").number() for node in rules):
-            yield Finding(missing("noncurrentVersionExpiration.noncurrentDays"), "an end for versions that were replaced", found[0].urn)
+            yield Finding(
+                missing("noncurrentVersionExpiration.noncurrentDays"),
+                "an end for versions that were replaced",
+                found[0].urn,
+            )
 
     yield from each_resource(stack.of(BUCKET), judge)
 

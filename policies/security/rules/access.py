@@ -81,10 +81,14 @@ RISKY = (
 )
 def iam_no_risky_action_on_everything(holder: Resource, _: Settings) -> Iterator[Outcome]:
     def judge(statement: Statement) -> Iterator[Outcome]:
-        if not statement.allows or not (found := [action for action in RISKY if statement.allowing(action) is not None]):
+        if not statement.allows or not (
+            found := [action for action in RISKY if statement.allowing(action) is not None]
+        ):
             return
         # A whole type of resource (`role/*`) is everything too.
-        wide = [node for node in statement.resources if (node.text() or "").rpartition("/")[2].rpartition(":")[2] == "*"]
+        wide = [
+            node for node in statement.resources if (node.text() or "").rpartition("/")[2].rpartition(":")[2] == "*"
+        ]
         excluded = statement.node.at("NotResource")
         if not wide and not excluded.absent:
             wide = [excluded]
@@ -96,7 +100,9 @@ def iam_no_risky_action_on_everything(holder: Resource, _: Settings) -> Iterator
 
 
 def _narrowed(statement: Statement) -> bool:
-    """Whether a condition limits the resources or the service that acts: tags, `kms:ViaService`, `iam:PassedToService`."""
+    """Whether a condition limits the resources or the service that acts: tags, `kms:ViaService`,
+    `iam:PassedToService`.
+    """
     keys = {key.lower() for values in statement.conditions.values() for key in values}
     return any(
         key.startswith(("aws:resourcetag/", "kms:encryptioncontext", "aws:resourceaccount"))
@@ -135,7 +141,11 @@ def iam_no_writes_on_everything(holder: Resource, settings: Settings) -> Iterato
     known = {action.lower() for action in settings["actions"]}
 
     def judge(statement: Statement) -> Iterator[Outcome]:
-        if not statement.allows or statement.conditional or not any((node.text() or "") == "*" for node in statement.resources):
+        if (
+            not statement.allows
+            or statement.conditional
+            or not any((node.text() or "") == "*" for node in statement.resources)
+        ):
             return
         for action in statement.actions:
             text = action.text() or ""
@@ -234,7 +244,10 @@ NODE_POLICIES = [
 def node_role_minimal(stack: Stack, settings: Settings) -> Iterator[Outcome]:
     roles = {urn for group in stack.of(NODE_GROUP) for urn in group.targets("nodeRoleArn", ROLE)}
     roles |= {
-        role.urn for group in stack.of(NODE_GROUP) for role in stack.of(ROLE) if role.at("arn").value == group.at("nodeRoleArn").value != ""
+        role.urn
+        for group in stack.of(NODE_GROUP)
+        for role in stack.of(ROLE)
+        if role.at("arn").value == group.at("nodeRoleArn").value != ""
     }
 
     def judge(attachment: Resource) -> Iterator[Outcome]:

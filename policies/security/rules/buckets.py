@@ -107,11 +107,17 @@ BINDING = (
 
 
 def _bound(statement: Statement) -> bool:
-    """Whether a condition ties the statement to somebody: a positive comparison of who or where from, with no bare wildcard."""
+    """Whether a condition ties the statement to somebody: a positive comparison of who or where from, with no
+    bare wildcard.
+    """
     for operator, values in statement.conditions.items():
         positive = "Not" not in operator and not operator.endswith("IfExists") and operator != "Null"
         for key, value in values.items():
-            if positive and key.lower() in BINDING and all((node.text() or "*").strip("*") for node in value.one_or_many()):
+            if (
+                positive
+                and key.lower() in BINDING
+                and all((node.text() or "*").strip("*") for node in value.one_or_many())
+            ):
                 return True
     return False
 
@@ -143,7 +149,9 @@ def _denies_plain(statement: Statement) -> bool:
     compared = statement.conditions.get("Bool", {})
     values = {key.lower(): value for key, value in compared.items()}
     transport = values.get("aws:securetransport")
-    return covers and transport is not None and any(str(node.value).lower() == "false" for node in transport.one_or_many())
+    return (
+        covers and transport is not None and any(str(node.value).lower() == "false" for node in transport.one_or_many())
+    )
 
 
 @rule(
@@ -219,7 +227,14 @@ def _by_key(applied: Node, encryption: Resource) -> Iterator[Outcome]:
     ids=("S3.14", "CKV_AWS_21"),
     says="Every bucket keeps earlier versions, so that a wrong delete can be undone.",
     fix='add an aws.s3.BucketVersioning with status "Enabled"; what is rebuilt anyway may be listed under except_names',
-    parameters={"except_names": {"type": "array", "items": {"type": "string"}, "default": [], "description": "patterns of logical names"}},
+    parameters={
+        "except_names": {
+            "type": "array",
+            "items": {"type": "string"},
+            "default": [],
+            "description": "patterns of logical names",
+        }
+    },
 )
 def buckets_versioned(stack: Stack, settings: Settings) -> Iterator[Outcome]:
     def judge(bucket: Resource) -> Iterator[Outcome]:
@@ -269,7 +284,13 @@ def _keep(inputs: dict[str, Any]) -> bool:
     severity="high",
     says="A bucket with content can't be destroyed by a wrong command.",
     fix="set forceDestroy to false and give the resource the option protect",
-    parameters={"protect": {"type": "boolean", "default": True, "description": "whether the resource option protect is asked for too"}},
+    parameters={
+        "protect": {
+            "type": "boolean",
+            "default": True,
+            "description": "whether the resource option protect is asked for too",
+        }
+    },
     remedy=_keep,
 )
 def buckets_kept(bucket: Resource, settings: Settings) -> Iterator[Outcome]:

@@ -1,4 +1,6 @@
-"""Rules of the network: what security groups let in and out, where traffic is recorded, what an isolated network must still reach."""
+"""Rules of the network: what security groups let in and out, where traffic is recorded, what an isolated network
+must still reach.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,12 @@ SERVICES = {
     says="No security group lets the whole world in.",
     fix="name the peer: a security group, or the range it comes from",
     parameters={
-        "ports": {"type": "array", "items": {"type": "integer"}, "default": [], "description": "ports that may be open to the world"}
+        "ports": {
+            "type": "array",
+            "items": {"type": "integer"},
+            "default": [],
+            "description": "ports that may be open to the world",
+        }
     },
 )
 def network_no_world_ingress(group: Resource, settings: Settings) -> Iterator[Outcome]:
@@ -54,7 +61,8 @@ def network_no_world_ingress(group: Resource, settings: Settings) -> Iterator[Ou
         # Rules unknown as a whole are kept in resources of their own, or come from a computed list.
         group.at("ingress").require_known()
     yield from each(
-        [opening for opening in openings(group) if opening.direction == "ingress"], lambda opening: _closed(opening, settings["ports"])
+        [opening for opening in openings(group) if opening.direction == "ingress"],
+        lambda opening: _closed(opening, settings["ports"]),
     )
 
 
@@ -66,7 +74,13 @@ def _closed(opening: Opening, allowed: list[int]) -> Iterator[Outcome]:
         if first == last and first in allowed:
             return
         service = ", ".join(f"{port} ({name})" for port, name in SERVICES.items() if first <= port <= last)
-        reach = "every port" if (first, last) == (0, 65535) else f"port {first}" if first == last else f"ports {first}-{last}"
+        reach = (
+            "every port"
+            if (first, last) == (0, 65535)
+            else f"port {first}"
+            if first == last
+            else f"ports {first}-{last}"
+        )
         yield Finding(range_, f"a named peer; {reach} would be open{': ' + service if service else ''}")
 
     yield from each(opening.ranges, judge)
@@ -135,7 +149,9 @@ def network_default_group_empty(stack: Stack, _: Settings) -> Iterator[Outcome]:
     def judge(vpc: Resource) -> Iterator[Outcome]:
         groups = stack.companions(vpc, DEFAULT_SECURITY_GROUP, "vpcId")
         if not groups:
-            yield Finding(missing("default security group"), "an aws.ec2.DefaultSecurityGroup with this vpcId and no rules")
+            yield Finding(
+                missing("default security group"), "an aws.ec2.DefaultSecurityGroup with this vpcId and no rules"
+            )
         for group in groups:
             for direction in ("ingress", "egress"):
                 if not (rules := group.at(direction)).unknown and rules.elements():
@@ -192,19 +208,29 @@ ENDPOINTS = ["ec2", "ecr.api", "ecr.dkr", "s3", "sts", "logs", "eks", "eks-auth"
     parameters={"services": {"type": "array", "items": {"type": "string"}, "default": ENDPOINTS}},
 )
 def isolated_network_has_endpoints(stack: Stack, settings: Settings) -> Iterator[Outcome]:
-    gateways = list(stack.of(NAT_GATEWAY, INTERNET_GATEWAY, "aws:ec2/internetGatewayAttachment:*", "aws:ec2transitgateway/vpcAttachment:*"))
+    gateways = list(
+        stack.of(
+            NAT_GATEWAY,
+            INTERNET_GATEWAY,
+            "aws:ec2/internetGatewayAttachment:*",
+            "aws:ec2transitgateway/vpcAttachment:*",
+        )
+    )
     subnets = list(stack.of(SUBNET))
 
     def judge(vpc: Resource) -> Iterator[Outcome]:
         mine = [subnet for subnet in subnets if refers(subnet, "vpcId", vpc)]
         if not mine or any(
-            refers(gateway, "vpcId", vpc) or any(refers(gateway, "subnetId", subnet) for subnet in mine) for gateway in gateways
+            refers(gateway, "vpcId", vpc) or any(refers(gateway, "subnetId", subnet) for subnet in mine)
+            for gateway in gateways
         ):
             return
         endpoints = stack.companions(vpc, VPC_ENDPOINT, "vpcId")
         names = [name for endpoint in endpoints if (name := endpoint.at("serviceName").text()) is not None]
         for service in settings["services"]:
             if not any(fnmatchcase(name, f"com.amazonaws.*.{service}") for name in names):
-                yield Finding(missing(f"endpoint {service}"), f"an endpoint for {service}, as this network has no way out")
+                yield Finding(
+                    missing(f"endpoint {service}"), f"an endpoint for {service}, as this network has no way out"
+                )
 
     yield from each_resource(stack.of(VPC), judge)

@@ -1,4 +1,6 @@
-"""Rules of pods, wherever their template stands: in a pod, a Deployment, a JobSet, a PyTorchJob or any other custom resource."""
+"""Rules of pods, wherever their template stands: in a pod, a Deployment, a JobSet, a PyTorchJob or any other
+custom resource.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,16 @@ def pods_not_privileged(resource: Resource, _: Settings) -> Iterator[Outcome]:
     "pods-share-nothing-with-the-host",
     types=(WORKLOADS,),
     severity="high",
-    ids=("PSS baseline", "CIS-EKS 4.2.2", "CIS-EKS 4.2.3", "CIS-EKS 4.2.4", "CKV_K8S_17", "CKV_K8S_18", "CKV_K8S_19", "CKV_K8S_26"),
+    ids=(
+        "PSS baseline",
+        "CIS-EKS 4.2.2",
+        "CIS-EKS 4.2.3",
+        "CIS-EKS 4.2.4",
+        "CKV_K8S_17",
+        "CKV_K8S_18",
+        "CKV_K8S_19",
+        "CKV_K8S_26",
+    ),
     says="Pods use none of the node's namespaces and ports.",
     fix="drop hostNetwork, hostPID, hostIPC and hostPort; a Service reaches pods without them",
 )
@@ -71,7 +82,9 @@ def pods_share_nothing_with_the_host(resource: Resource, _: Settings) -> Iterato
 
 def _host_paths(resource: Resource, judge: Callable[[Node], Iterator[Outcome]]) -> Iterator[Outcome]:
     for pod in resource.pods:
-        yield from each([pod], lambda pod: each([volume.at("hostPath") for volume in pod.at("volumes").elements()], judge))
+        yield from each(
+            [pod], lambda pod: each([volume.at("hostPath") for volume in pod.at("volumes").elements()], judge)
+        )
 
 
 def _is_fabric_device(path: str) -> bool:

@@ -1,4 +1,6 @@
-"""Rules of image repositories, parallel file systems and audit trails: what is kept, and that it can't be changed under one's feet."""
+"""Rules of image repositories, parallel file systems and audit trails: what is kept, and that it can't be
+changed under one's feet.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +103,9 @@ def lustre_scratch_linked(stack: Stack, _: Settings) -> Iterator[Outcome]:
         kind = lustre.at("deploymentType")
         if not (kind.text() or "SCRATCH_1").startswith("SCRATCH") or lustre.at("importPath").text():
             return
-        if lustre.at("tags", "expendable").text() != "true" and not stack.companions(lustre, DATA_REPOSITORY, "fileSystemId"):
+        if lustre.at("tags", "expendable").text() != "true" and not stack.companions(
+            lustre, DATA_REPOSITORY, "fileSystemId"
+        ):
             yield Finding(kind, "a persistent type, or an association with a bucket")
 
     yield from each_resource(stack.of(LUSTRE), judge)

@@ -1,4 +1,6 @@
-"""What the API server itself refuses in a stack's namespaces: unsafe pods, what is over the quota, users without a right."""
+"""What the API server itself refuses in a stack's namespaces: unsafe pods, what is over the quota, users without
+a right.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ import pytest
 from tests.live.support.cluster import KUEUE, Cluster
 from tests.live.support.engine import CHECKOUT, Engine
 from tests.live.support.fields import lost
-from trainshed.control_plane.api import ApiError
+from trainshed.sandbox.api import ApiError
 
 pytestmark = [pytest.mark.control_plane, pytest.mark.xdist_group("control_plane")]
 NAMESPACE = "training"
@@ -37,7 +39,9 @@ def pod(name: str, **spec: Any) -> dict[str, Any]:
 
 def dry(cluster: Cluster, thing: dict[str, Any]) -> None:
     """Ask for an object without leaving it there: admission runs all the same."""
-    cluster.api.call("POST", cluster.api.collection(thing["apiVersion"], thing["kind"], NAMESPACE) + "?dryRun=All", thing)
+    cluster.api.call(
+        "POST", cluster.api.collection(thing["apiVersion"], thing["kind"], NAMESPACE) + "?dryRun=All", thing
+    )
 
 
 def test_a_safe_pod_is_let_in(staging: Cluster) -> None:
@@ -45,7 +49,8 @@ def test_a_safe_pod_is_let_in(staging: Cluster) -> None:
 
 
 @pytest.mark.proves(
-    broken="pods that reach for the host, run as root or keep capabilities", promised="pod security refuses each, saying why"
+    broken="pods that reach for the host, run as root or keep capabilities",
+    promised="pod security refuses each, saying why",
 )
 @pytest.mark.parametrize(
     ("change", "said"),
@@ -53,7 +58,10 @@ def test_a_safe_pod_is_let_in(staging: Cluster) -> None:
         ({"hostNetwork": True}, "host namespaces (hostNetwork=true)"),
         ({"hostPID": True}, "host namespaces (hostPID=true)"),
         ({"securityContext": {"runAsUser": 0, "seccompProfile": {"type": "RuntimeDefault"}}}, "runAsNonRoot != true"),
-        ({"volumes": [{"name": "host", "hostPath": {"path": "/"}}]}, 'restricted volume types (volume "host" uses restricted volume type'),
+        (
+            {"volumes": [{"name": "host", "hostPath": {"path": "/"}}]},
+            'restricted volume types (volume "host" uses restricted volume type',
+        ),
         ({"container": {"securityContext": {"privileged": True}}}, "privileged"),
         ({"container": {"securityContext": {"allowPrivilegeEscalation": False}}}, "unrestricted capabilities"),
     ],
@@ -68,7 +76,8 @@ def test_an_unsafe_pod_is_refused_with_its_reason(staging: Cluster, change: dict
 
 
 @pytest.mark.proves(
-    broken="a pod and a service over the namespace's quota", promised="each is refused, naming what it asks and what is allowed"
+    broken="a pod and a service over the namespace's quota",
+    promised="each is refused, naming what it asks and what is allowed",
 )
 def test_what_is_over_the_quota_is_refused_by_name(staging: Cluster) -> None:
     quota = staging.api.all("v1", "ResourceQuota", NAMESPACE)[0]["spec"]["hard"]
@@ -91,7 +100,8 @@ def test_what_is_over_the_quota_is_refused_by_name(staging: Cluster) -> None:
 
 
 @pytest.mark.proves(
-    broken="somebody without a binding, and a task's own service account, reach for secrets and nodes", promised="RBAC refuses both"
+    broken="somebody without a binding, and a task's own service account, reach for secrets and nodes",
+    promised="RBAC refuses both",
 )
 @pytest.mark.parametrize("user", ["researcher@example.com", f"system:serviceaccount:{NAMESPACE}:a-task"])
 def test_nobody_has_a_right_that_was_not_given(staging: Cluster, user: str) -> None:
@@ -108,7 +118,9 @@ def test_nobody_has_a_right_that_was_not_given(staging: Cluster, user: str) -> N
         assert f'User "{user}" cannot' in caught.value.message
 
 
-@pytest.mark.proves(broken="a Kueue object with a misspelt field", promised="strict validation refuses it, naming the field")
+@pytest.mark.proves(
+    broken="a Kueue object with a misspelt field", promised="strict validation refuses it, naming the field"
+)
 def test_a_misspelt_field_of_a_queue_is_refused_by_name(staging: Cluster) -> None:
     queue = next(thing for thing in staging.stage.objects if thing["kind"] == "ClusterQueue")
     with pytest.raises(ApiError) as caught:
@@ -143,7 +155,7 @@ from pathlib import Path
 import pulumi
 import pulumi_kubernetes as kubernetes
 
-from components.kubernetes_object import declare
+from components.in_cluster.kubernetes_object import declare
 
 rack = kubernetes.Provider("rack", kubeconfig=Path(os.environ["TRAINSHED_TEST_KUBECONFIG"]).read_text())
 for name, manifest in json.loads(os.environ["TRAINSHED_TEST_OBJECTS"]).items():
@@ -156,7 +168,9 @@ for name, manifest in json.loads(os.environ["TRAINSHED_TEST_OBJECTS"]).items():
     broken="a Kueue flavor and a Service, each with a misspelt field, go through the Pulumi provider",
     promised="the server refuses the flavor, naming the field; the Service's, which the provider drops in silence, is found by comparison",
 )
-def test_a_field_that_the_server_does_not_know_is_found(need: Callable[[str], Path], tmp_path: Path, staging: Cluster) -> None:
+def test_a_field_that_the_server_does_not_know_is_found(
+    need: Callable[[str], Path], tmp_path: Path, staging: Cluster
+) -> None:
     need("pulumi-resource-kubernetes")
     engine = Engine.of_program(tmp_path / "misspelt", PROGRAM, real_kubernetes=True)
     engine.environment["TRAINSHED_TEST_KUBECONFIG"] = str(staging.plane.kubeconfig)

@@ -11,10 +11,10 @@ from tests.live.support.fields import lost
 from tests.live.support.on_a_plane import engine_on, operator_crds
 from tests.live.support.releases import Understudies
 from tests.whole import recording
-from trainshed.control_plane import nodes
-from trainshed.control_plane.api import wait_for
-from trainshed.control_plane.plane import ControlPlane
-from trainshed.sandbox_stage import stage_of
+from trainshed.sandbox import nodes
+from trainshed.sandbox.api import wait_for
+from trainshed.sandbox.plane import ControlPlane
+from trainshed.sandbox.stack_contents import stage_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.control_plane, pytest.mark.xdist_group("control_plane")]
 # Between them these have every kind of object of all stack files: staging has no kind that prod lacks, standby none that dev lacks. Each

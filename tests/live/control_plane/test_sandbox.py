@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from components.manifests import jobset
+from components.manifests.jobs import jobset
 from components.spec.task import read_task_text
 from infra import settings
 from tests.live.support.cluster import JOBSET
 from tests.live.support.engine import CHECKOUT
-from trainshed.control_plane.api import Api, wait_for
+from trainshed.sandbox.api import Api, wait_for
 
 pytestmark = [pytest.mark.control_plane, pytest.mark.xdist_group("control_plane")]
 

@@ -1,4 +1,6 @@
-"""Tasks on a stack's queues, with the real schedulers and fake nodes: admitted, placed, made to wait, refused, restarted."""
+"""Tasks on a stack's queues, with the real schedulers and fake nodes: admitted, placed, made to wait, refused,
+restarted.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from components.manifests import jobset
+from components.manifests.jobs import jobset
 from components.spec.task import TaskSpec
 from tests.live.support.cluster import JOBSET, Cluster, place_of, shares
-from trainshed.control_plane.api import ApiError, Object, wait_for
+from trainshed.sandbox.api import ApiError, Object, wait_for
 
 pytestmark = [pytest.mark.control_plane, pytest.mark.xdist_group("control_plane")]
 
@@ -32,7 +34,9 @@ def restarts(cluster: Cluster, name: str, namespace: str) -> int:
 
 
 def said_of(cluster: Cluster, task: TaskSpec, pattern: str) -> None:
-    """Kueue judges a workload again and again, at first perhaps before it has seen the queue: its lasting answer is waited for."""
+    """Kueue judges a workload again and again, at first perhaps before it has seen the queue: its lasting answer
+    is waited for.
+    """
 
     def said() -> bool:
         condition = cluster.condition(task, "QuotaReserved")
@@ -45,7 +49,8 @@ def said_of(cluster: Cluster, task: TaskSpec, pattern: str) -> None:
 
 
 @pytest.mark.proves(
-    broken="nothing: a task for eight nodes", promised="admitted with a topology assignment, whole nodes, one leaf, started"
+    broken="nothing: a task for eight nodes",
+    promised="admitted with a topology assignment, whole nodes, one leaf, started",
 )
 def test_a_task_is_admitted_placed_whole_in_one_leaf_and_started(cluster: Cluster) -> None:
     task = cluster.task("eight", nodes=8)
@@ -73,19 +78,26 @@ def test_the_first_worker_alone_gets_the_host_name_that_all_others_call(cluster:
     slices: list[Object] = []
 
     def published() -> bool:
-        slices[:] = cluster.api.all("discovery.k8s.io/v1", "EndpointSlice", namespace, labels=f"kubernetes.io/service-name={task.task}")
+        slices[:] = cluster.api.all(
+            "discovery.k8s.io/v1", "EndpointSlice", namespace, labels=f"kubernetes.io/service-name={task.task}"
+        )
         return any(each.get("endpoints") for each in slices)
 
     wait_for(published, what="an address for the first worker", seconds=60)
     [endpoint] = [endpoint for each in slices for endpoint in each["endpoints"]]
-    first = next(pod for pod in cluster.pods(task) if pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] == "0")
+    first = next(
+        pod
+        for pod in cluster.pods(task)
+        if pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] == "0"
+    )
     assert endpoint["targetRef"]["name"] == first["metadata"]["name"]
     address = next(each["value"] for each in first["spec"]["containers"][0]["env"] if each["name"] == "MASTER_ADDR")
     assert f"{endpoint['hostname']}.{first['spec']['subdomain']}" == address
 
 
 @pytest.mark.proves(
-    broken="a second task comes while the first fills the pool", promised="it waits with a reason, and starts whole once there is room"
+    broken="a second task comes while the first fills the pool",
+    promised="it waits with a reason, and starts whole once there is room",
 )
 def test_a_second_task_waits_for_room_and_then_starts(cluster: Cluster) -> None:
     first, second = cluster.task("first", nodes=12), cluster.task("second", nodes=8)
@@ -99,7 +111,8 @@ def test_a_second_task_waits_for_room_and_then_starts(cluster: Cluster) -> None:
 
 
 @pytest.mark.proves(
-    broken="a task asks for more nodes than its queue holds", promised="it never starts, and the reason names resource, wish and limit"
+    broken="a task asks for more nodes than its queue holds",
+    promised="it never starts, and the reason names resource, wish and limit",
 )
 def test_a_task_larger_than_its_queue_is_refused_with_a_readable_reason(cluster: Cluster) -> None:
     task = cluster.task("too-large", nodes=16)
@@ -111,7 +124,10 @@ def test_a_task_larger_than_its_queue_is_refused_with_a_readable_reason(cluster:
     assert cluster.pods(task) == []
 
 
-@pytest.mark.proves(broken="a task needs both leaves", promised="ranks follow the topology: the ring crosses between the leaves only twice")
+@pytest.mark.proves(
+    broken="a task needs both leaves",
+    promised="ranks follow the topology: the ring crosses between the leaves only twice",
+)
 def test_ranks_follow_the_topology_order(cluster: Cluster) -> None:
     task = cluster.task("fifteen", nodes=15)
     cluster.submit(task)
@@ -153,7 +169,10 @@ def test_a_vanished_node_starts_the_whole_gang_anew_elsewhere(cluster: Cluster) 
         cluster.wait_for_nodes()
 
 
-@pytest.mark.proves(broken="one worker ends with an error", promised="the gang restarts as a whole; after max_restarts the task has failed")
+@pytest.mark.proves(
+    broken="one worker ends with an error",
+    promised="the gang restarts as a whole; after max_restarts the task has failed",
+)
 def test_a_failed_worker_restarts_the_gang_until_its_restarts_are_used_up(cluster: Cluster) -> None:
     task = cluster.task("failing", nodes=2)
     namespace = cluster.submit(task)
@@ -161,8 +180,16 @@ def test_a_failed_worker_restarts_the_gang_until_its_restarts_are_used_up(cluste
         cluster.wait_running(task)
         _fail_one(cluster, cluster.pods(task)[0])
         if attempt < 4:
-            wait_for(lambda wanted=attempt: restarts(cluster, task.task, namespace) == wanted, what=f"restart {attempt}", seconds=180)
-            wait_for(lambda: len(cluster.pods(task)) == 2 and cluster.running(task) == 2, what="both workers anew", seconds=180)
+            wait_for(
+                lambda wanted=attempt: restarts(cluster, task.task, namespace) == wanted,
+                what=f"restart {attempt}",
+                seconds=180,
+            )
+            wait_for(
+                lambda: len(cluster.pods(task)) == 2 and cluster.running(task) == 2,
+                what="both workers anew",
+                seconds=180,
+            )
 
     def failed() -> bool:
         conditions = cluster.api.get(JOBSET, "JobSet", task.task, namespace)["status"].get("conditions") or []
@@ -172,7 +199,9 @@ def test_a_failed_worker_restarts_the_gang_until_its_restarts_are_used_up(cluste
     assert restarts(cluster, task.task, namespace) == 3
 
 
-@pytest.mark.proves(broken="a JobSet with a field that does not exist", promised="the API server refuses it and names the field")
+@pytest.mark.proves(
+    broken="a JobSet with a field that does not exist", promised="the API server refuses it and names the field"
+)
 def test_an_unknown_field_of_a_task_is_refused_by_name(cluster: Cluster) -> None:
     def misspell(manifests: list[Object]) -> None:
         next(each for each in manifests if each["kind"] == "JobSet")["spec"]["replicatedJob"] = []

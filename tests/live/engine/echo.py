@@ -113,7 +113,9 @@ class EchoProvider(provider_pb2_grpc.ResourceProviderServicer):
         return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_NONE)
 
     def Configure(self, request, context):
-        return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True, acceptResources=True, acceptOutputs=True)
+        return provider_pb2.ConfigureResponse(
+            acceptSecrets=True, supportsPreview=True, acceptResources=True, acceptOutputs=True
+        )
 
     def Invoke(self, request, context):
         return provider_pb2.InvokeResponse(**{"return": request.args})
@@ -123,7 +125,9 @@ class EchoProvider(provider_pb2_grpc.ResourceProviderServicer):
 
     # -- resources --
     def Check(self, request, context):
-        """Inputs come back as they are, except that a Kubernetes object without a name keeps or gets one, as the real provider gives it."""
+        """Inputs come back as they are, except that a Kubernetes object without a name keeps or gets one, as the
+        real provider gives it.
+        """
         news = plain(request.news)
         # A Helm release is named by its own `name`: it is no object of the API.
         if self.package == "kubernetes" and "helm.sh/v3:Release" not in request.urn:
@@ -139,11 +143,17 @@ class EchoProvider(provider_pb2_grpc.ResourceProviderServicer):
         olds, news = bare(plain(request.old_inputs)), bare(plain(request.news))
         ignored = set(request.ignoreChanges)
         changed = sorted(
-            key for key in {*olds, *news} if olds.get(key) != news.get(key) and not key.startswith("__") and key not in ignored
+            key
+            for key in {*olds, *news}
+            if olds.get(key) != news.get(key) and not key.startswith("__") and key not in ignored
         )
         replaces = [key for key in changed if key in REPLACING.get(request.type, ())]
         if self.package == "kubernetes":
-            replaces = [key for key in changed if key in ("apiVersion", "kind") or (key == "metadata" and _moved(olds[key], news[key]))]
+            replaces = [
+                key
+                for key in changed
+                if key in ("apiVersion", "kind") or (key == "metadata" and _moved(olds[key], news[key]))
+            ]
         some = provider_pb2.DiffResponse.DIFF_SOME if changed else provider_pb2.DiffResponse.DIFF_NONE
         return provider_pb2.DiffResponse(changes=some, diffs=changed, replaces=replaces)
 
@@ -192,7 +202,9 @@ class EchoProvider(provider_pb2_grpc.ResourceProviderServicer):
             meta = bare(inputs.get("metadata") or {})
             return "/".join(part for part in (meta.get("namespace"), meta.get("name")) if part) or uuid.uuid4().hex[:8]
         tail = kind.split("/")[-1]
-        return str(wanted) if wanted else f"{PREFIXES.get(tail, tail.rsplit(':', 1)[-1].lower())}-{uuid.uuid4().hex[:12]}"
+        return (
+            str(wanted) if wanted else f"{PREFIXES.get(tail, tail.rsplit(':', 1)[-1].lower())}-{uuid.uuid4().hex[:12]}"
+        )
 
     def _attributes(self, kind, identity, inputs, urn):
         if self.package == "kubernetes":

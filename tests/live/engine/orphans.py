@@ -6,7 +6,9 @@ import time
 
 
 def end_with_engine():
-    """Watch the parent: the kernel's own signal would follow the thread that started this process, and Go's threads come and go."""
+    """Watch the parent: the kernel's own signal would follow the thread that started this process, and Go's
+    threads come and go.
+    """
     engine = os.getppid()
 
     def watch():

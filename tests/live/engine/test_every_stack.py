@@ -1,4 +1,6 @@
-"""Every stack file goes through its whole life on the real engine, and the offline preview says beforehand what it will be."""
+"""Every stack file goes through its whole life on the real engine, and the offline preview says beforehand what
+it will be.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A secret that a stack file holds is nowhere in clear: not in the state, the previews, the event log, the output or an error's text."""
+"""A secret that a stack file holds is nowhere in clear: not in the state, the previews, the event log, the
+output or an error's text.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def test_a_secret_of_the_stack_file_is_nowhere_in_clear(engine: Callable[..., En
     assert list(places_with(SENTINEL, project.folder.parent)) == []
 
 
-@pytest.mark.proves(broken="a stack file with an error next to a secret", promised="the error's text does not show the secret")
+@pytest.mark.proves(
+    broken="a stack file with an error next to a secret", promised="the error's text does not show the secret"
+)
 def test_an_error_of_the_stack_file_does_not_show_the_secret(engine: Callable[..., Engine]) -> None:
     project = engine("onprem")
     # The file's own placeholder is no ciphertext of this stack, and the engine would refuse it before the program reads the file.

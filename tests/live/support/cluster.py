@@ -8,15 +8,15 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import urlencode
 
-from components.manifests import jobset
+from components.manifests.jobs import jobset
 from components.spec.task import TaskSpec, read_task_text
 from infra import settings
 from tests.live.support.engine import CHECKOUT
-from trainshed.control_plane.api import Api, ApiError, Object, wait_for
-from trainshed.control_plane.plane import ControlPlane
-from trainshed.control_plane.stage import Stage
-from trainshed.control_plane.theatre import raise_curtain
-from trainshed.sandbox_stage import stage_of
+from trainshed.sandbox.api import Api, ApiError, Object, wait_for
+from trainshed.sandbox.cluster import raise_curtain
+from trainshed.sandbox.contents import Stage
+from trainshed.sandbox.plane import ControlPlane
+from trainshed.sandbox.stack_contents import stage_of
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
 JOBSET = "jobset.x-k8s.io/v1alpha2"
@@ -98,7 +98,9 @@ class Cluster:
         return self.api.all("v1", "Pod", namespace, labels=f"jobset.sigs.k8s.io/jobset-name={task.task}")
 
     def any_pod(self, task: TaskSpec, fields: str) -> bool:
-        """Whether a pod of the task has these fields: one item is asked for, as a thousand would cost more than what is measured."""
+        """Whether a pod of the task has these fields: one item is asked for, as a thousand would cost more than
+        what is measured.
+        """
         where = self.api.collection("v1", "Pod", jobset.namespace_of(task, self.settings.valid))
         query = {"labelSelector": f"jobset.sigs.k8s.io/jobset-name={task.task}", "fieldSelector": fields, "limit": 1}
         return bool(self.api.call("GET", f"{where}?{urlencode(query)}").get("items"))
@@ -126,7 +128,10 @@ class Cluster:
         return self.condition(task, "Admitted").get("status") == "True"
 
     def running(self, task: TaskSpec) -> int:
-        return sum(pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"] for pod in self.pods(task))
+        return sum(
+            pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]
+            for pod in self.pods(task)
+        )
 
     def wait_running(self, task: TaskSpec, *, seconds: float = 240) -> float:
         return wait_for(
@@ -148,7 +153,10 @@ class Cluster:
                 if error.status != 404:
                     raise
         wait_for(
-            lambda: not self.api.all("v1", "Pod", labels="jobset.sigs.k8s.io/jobset-name") and not self.api.all(KUEUE, "Workload"),
+            lambda: (
+                not self.api.all("v1", "Pod", labels="jobset.sigs.k8s.io/jobset-name")
+                and not self.api.all(KUEUE, "Workload")
+            ),
             what="no jobs left",
             seconds=180,
         )
@@ -163,13 +171,17 @@ class Cluster:
     def __enter__(self) -> Cluster:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.plane.stop()
 
 
 def place_of(node: Mapping[str, Any]) -> tuple[str, ...]:
     labels = node["metadata"]["labels"]
-    return tuple(value for key, value in sorted(labels.items()) if key.startswith("topology.k8s.aws/network-node-layer-"))
+    return tuple(
+        value for key, value in sorted(labels.items()) if key.startswith("topology.k8s.aws/network-node-layer-")
+    )
 
 
 def shares(places: list[tuple[str, ...]]) -> tuple[float, float]:

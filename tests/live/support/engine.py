@@ -20,8 +20,8 @@ from typing import Any
 
 import yaml
 
-from trainshed.control_plane import tools
-from trainshed.control_plane.processes import die_with_parent
+from trainshed.sandbox import tools
+from trainshed.sandbox.processes import die_with_parent
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 PLUGINS = CHECKOUT / "tests" / "live" / "engine" / "plugins"
@@ -36,12 +36,24 @@ current-context: rack
 """
 LINKED = (".venv",)
 # Copies, not links: a test's second `up` must see the same program as its first, whatever is edited meanwhile.
-COPIED = ("infra", "stacks", "components", "trainshed", "policies", "tasks", "workload", "Pulumi.yaml", "pyproject.toml")
+COPIED = (
+    "infra",
+    "stacks",
+    "components",
+    "trainshed",
+    "policies",
+    "tasks",
+    "workload",
+    "Pulumi.yaml",
+    "pyproject.toml",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One thing the engine decided to do: `op` is its word for it (create, update, replace, delete, same, refresh ...)."""
+    """One thing the engine decided to do: `op` is its word for it (create, update, replace, delete, same,
+    refresh ...).
+    """
 
     op: str
     urn: str
@@ -101,7 +113,9 @@ class Run:
         return {step.urn: step.op for step in self.steps if step.op not in ("same", "read", "refresh")}
 
     def counts(self) -> dict[str, int]:
-        return next((dict(entry["summaryEvent"]["resourceChanges"]) for entry in self.events if "summaryEvent" in entry), {})
+        return next(
+            (dict(entry["summaryEvent"]["resourceChanges"]) for entry in self.events if "summaryEvent" in entry), {}
+        )
 
     def diagnostics(self, severity: str = "error") -> list[str]:
         said = [entry["diagnosticEvent"] for entry in self.events if "diagnosticEvent" in entry]
@@ -111,7 +125,9 @@ class Run:
         return [entry["policyEvent"] for entry in self.events if "policyEvent" in entry]
 
     def must(self) -> Run:
-        assert self.code == 0, f"pulumi {self.command} ended with {self.code}\n{self.stdout[-4000:]}\n{self.stderr[-4000:]}"
+        assert self.code == 0, (
+            f"pulumi {self.command} ended with {self.code}\n{self.stdout[-4000:]}\n{self.stderr[-4000:]}"
+        )
         return self
 
 
@@ -142,7 +158,9 @@ class Engine:
         return cls._made(place, folder, stack, real_kubernetes=real_kubernetes)
 
     @classmethod
-    def of_program(cls, place: Path, source: str, *, name: str = "small", stack: str = "dev", real_kubernetes: bool = False) -> Engine:
+    def of_program(
+        cls, place: Path, source: str, *, name: str = "small", stack: str = "dev", real_kubernetes: bool = False
+    ) -> Engine:
         """A program of a test's own."""
         folder = place / "project"
         folder.mkdir(parents=True)
@@ -155,7 +173,10 @@ class Engine:
         for name in ("backend", "home", "echo", "bin", "tmp"):
             (place / name).mkdir()
         engine = cls(
-            folder=folder, echo=place / "echo", stack=stack, environment=environment_of(place, folder, real_kubernetes=real_kubernetes)
+            folder=folder,
+            echo=place / "echo",
+            stack=stack,
+            environment=environment_of(place, folder, real_kubernetes=real_kubernetes),
         )
         engine.run("stack", "init", stack, "--secrets-provider", "passphrase").must()
         return engine
@@ -175,9 +196,15 @@ class Engine:
         return [str(pulumi), "--non-interactive", "--color", "never", "-C", str(self.folder), *words]
 
     def run(
-        self, *words: str, log: bool = False, environment: Mapping[str, str] | None = None, meanwhile: Callable[[], bool] | None = None
+        self,
+        *words: str,
+        log: bool = False,
+        environment: Mapping[str, str] | None = None,
+        meanwhile: Callable[[], bool] | None = None,
     ) -> Run:
-        """Run one command to its end; `meanwhile` is called again and again, and once it is true the engine gets Ctrl-C."""
+        """Run one command to its end; `meanwhile` is called again and again, and once it is true the engine gets
+        Ctrl-C.
+        """
         event_log = self.echo / "events.jsonl"
         event_log.unlink(missing_ok=True)
         (self.echo / "calls.jsonl").unlink(missing_ok=True)
@@ -256,9 +283,13 @@ class Engine:
         self.stack_file.write_text(yaml.safe_dump(content, sort_keys=False))
 
     def give_kubeconfig(self, key: str = "kubeconfig", *, token: str = "of-no-use") -> None:
-        """A self-hosted stack's secret as a person sets it: the file's own placeholder is no ciphertext of this backend."""
+        """A self-hosted stack's secret as a person sets it: the file's own placeholder is no ciphertext of this
+        backend.
+        """
         secret = KUBECONFIG.format(token=token)
-        self.run("config", "set", "--stack", self.stack, "--secret", "--path", f"trainshed:form.{key}", "--", secret).must()
+        self.run(
+            "config", "set", "--stack", self.stack, "--secret", "--path", f"trainshed:form.{key}", "--", secret
+        ).must()
 
     def behave(self, **rules: Any) -> None:
         """What the echo provider does wrong from the next command on; without rules it does nothing wrong."""

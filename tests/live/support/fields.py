@@ -10,7 +10,9 @@ from typing import Any
 
 
 def lost(declared: Any, kept: Any, path: str = "") -> Iterator[str]:
-    """Paths of declared fields that the kept object lacks; values may differ, as a server writes quantities its own way."""
+    """Paths of declared fields that the kept object lacks; values may differ, as a server writes quantities its
+    own way.
+    """
     if isinstance(declared, Mapping):
         for key, value in declared.items():
             if key.startswith("__") or value is None or value in ({}, [], "", False):

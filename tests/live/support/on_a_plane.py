@@ -14,13 +14,20 @@ from pathlib import Path
 import yaml
 
 from tests.live.support.engine import Engine
-from trainshed.control_plane import tools
-from trainshed.control_plane.api import Object
-from trainshed.control_plane.plane import ControlPlane
+from trainshed.sandbox import tools
+from trainshed.sandbox.api import Object
+from trainshed.sandbox.plane import ControlPlane
 
 # Charts of others can't be fetched here: an empty chart takes their place, and their kinds are served without a schema.
 OPERATOR_KINDS = {
-    "monitoring.coreos.com/v1": ("PodMonitor", "PrometheusRule", "ServiceMonitor", "Alertmanager", "Prometheus", "Probe"),
+    "monitoring.coreos.com/v1": (
+        "PodMonitor",
+        "PrometheusRule",
+        "ServiceMonitor",
+        "Alertmanager",
+        "Prometheus",
+        "Probe",
+    ),
     "monitoring.coreos.com/v1alpha1": ("AlertmanagerConfig", "ScrapeConfig"),
 }
 
@@ -80,7 +87,9 @@ build(settings)
 
 
 def operator_crds() -> list[Object]:
-    """Stand-ins for the kinds of operators that are not here: they are stored and served, their fields are not checked."""
+    """Stand-ins for the kinds of operators that are not here: they are stored and served, their fields are not
+    checked.
+    """
     made: list[Object] = []
     for api_version, kinds in OPERATOR_KINDS.items():
         group, version = api_version.split("/")
@@ -96,7 +105,9 @@ def operator_crds() -> list[Object]:
                         "group": group,
                         "scope": "Namespaced",
                         "names": {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower()},
-                        "versions": [{"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
+                        "versions": [
+                            {"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+                        ],
                     },
                 }
             )
@@ -135,16 +146,32 @@ def engine_on(plane: ControlPlane, place: Path, stack: str) -> Engine:
         shutil.copytree(tools.asset(name, f"charts/{name}"), place / "charts" / name)
         charts[name] = str(place / "charts" / name)
     engine.environment["TRAINSHED_TEST_CHARTS"] = json.dumps(charts)
-    token = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": plane.token}}
+    token = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "kind": "ExecCredential",
+        "status": {"token": plane.token},
+    }
     command = place / "bin" / "aws"
     command.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(token)}\nEND\n")
     command.chmod(0o700)
-    engine.environment["TRAINSHED_TEST_SERVER"] = json.dumps({"endpoint": plane.endpoint, "authority": plane.certificate_authority})
+    engine.environment["TRAINSHED_TEST_SERVER"] = json.dumps(
+        {"endpoint": plane.endpoint, "authority": plane.certificate_authority}
+    )
     if "onprem" in stack:
         for name in ("datasets", "checkpoints"):
             plane.api.create(volume_of_a_class(engine.config()["trainshed:form"]["storage_class"], name))
         # A stack on machines of one's own has its kubeconfig as a secret.
-        words = ("config", "set", "--stack", stack, "--secret", "--path", "trainshed:form.kubeconfig", "--", plane.kubeconfig.read_text())
+        words = (
+            "config",
+            "set",
+            "--stack",
+            stack,
+            "--secret",
+            "--path",
+            "trainshed:form.kubeconfig",
+            "--",
+            plane.kubeconfig.read_text(),
+        )
         engine.run(*words).must()
         engine.run("config", "set", "--stack", stack, "--path", "trainshed:form.context", "local").must()
     return engine

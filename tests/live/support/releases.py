@@ -9,10 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from trainshed.control_plane import controllers
-from trainshed.control_plane.api import ApiError, Object
-from trainshed.control_plane.controllers import ClientLimits, Hooks
-from trainshed.control_plane.plane import ControlPlane
+from trainshed.sandbox import controllers
+from trainshed.sandbox.api import ApiError, Object
+from trainshed.sandbox.controllers import ClientLimits, Hooks
+from trainshed.sandbox.plane import ControlPlane
 
 LIMITS = ClientLimits(qps=500, burst=1000)
 FIRST_KIND = {"jobset": "jobsets.jobset.x-k8s.io", "kueue": "workloads.kueue.x-k8s.io"}
@@ -22,7 +22,9 @@ VISIBILITY = ("v1beta1.visibility.kueue.x-k8s.io", "v1beta2.visibility.kueue.x-k
 
 @dataclass(kw_only=True)
 class Understudies:
-    """Processes that stand where a chart's pods would; `step()` is called again and again while the charts are installed."""
+    """Processes that stand where a chart's pods would; `step()` is called again and again while the charts are
+    installed.
+    """
 
     plane: ControlPlane
     hooks: dict[str, Hooks] = field(default_factory=dict)
@@ -73,7 +75,9 @@ class Understudies:
         return found if len(found) == 2 else []
 
     def _lead(self, name: str) -> None:
-        """Lead webhooks and conversions to the process, and take out the hooks of kinds that this configuration leaves out."""
+        """Lead webhooks and conversions to the process, and take out the hooks of kinds that this configuration
+        leaves out.
+        """
         hooks = self.hooks[name]
         controllers.hooks_led_here(self.plane.api, name, hooks)
         controllers.conversions_led_here(self.plane.api, name, hooks)
@@ -87,7 +91,9 @@ class Understudies:
         for pod in self.plane.api.all("v1", "Pod", NAMESPACES[name]):
             if pod["status"].get("phase") == "Running" or not pod["spec"].get("nodeName"):
                 continue
-            conditions = [{"type": kind, "status": "True"} for kind in ("Initialized", "Ready", "ContainersReady", "PodScheduled")]
+            conditions = [
+                {"type": kind, "status": "True"} for kind in ("Initialized", "Ready", "ContainersReady", "PodScheduled")
+            ]
             statuses: list[dict[str, Any]] = [
                 {
                     "name": container["name"],
@@ -99,6 +105,13 @@ class Understudies:
                 }
                 for container in pod["spec"]["containers"]
             ]
-            change = {"status": {"phase": "Running", "conditions": conditions, "containerStatuses": statuses, "podIP": "10.0.0.9"}}
+            change = {
+                "status": {
+                    "phase": "Running",
+                    "conditions": conditions,
+                    "containerStatuses": statuses,
+                    "podIP": "10.0.0.9",
+                }
+            }
             self.plane.api.patch(pod, change, subresource="/status")
             self.ready.add(name)

@@ -1,0 +1,104 @@
+"""The EKS add-ons of a cluster and the roles of their service accounts.
+
+Hides how an add-on gets its permissions: by pod identity, the CNI too. Its pods need no pod network of their own and
+the agent's neither, so both start on a node that isn't ready, the CNI restarting until the agent answers; the node's
+role then needs no right to touch interfaces. The agent must be there before any node: aws/amazon-vpc-cni-k8s issue 3840
+shows the CNI crash without a word when it isn't.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pulumi
+import pulumi_aws as aws
+
+from components.identity import policy_documents
+from components.identity.pod_identity import PodIdentity, PodIdentityArgs, ServiceAccount
+from components.planning.addons import AddonPlan
+
+
+def declare(
+    name: str,
+    plans: Sequence[AddonPlan],
+    *,
+    region: str,
+    cluster_name: pulumi.Output[str],
+    key_arn: pulumi.Output[str],
+    after: Sequence[pulumi.Resource],
+    tags: Mapping[str, str],
+    parent: pulumi.Resource,
+) -> list[pulumi.Resource]:
+    """Declare these add-ons, each after `after` and after its own role; returns what depends on them must wait for."""
+    out: list[pulumi.Resource] = []
+    for plan in plans:
+        identity = _identity(f"{name}-{plan.name}", plan, region, cluster_name, key_arn, tags, parent)
+        addon = aws.eks.Addon(
+            f"{name}-{plan.name}",
+            cluster_name=cluster_name,
+            addon_name=plan.name,
+            addon_version=plan.version,
+            configuration_values=pulumi.Output.json_dumps(plan.configuration, sort_keys=True)
+            if plan.configuration
+            else None,
+            # A first install takes over what EKS put there; an update keeps what somebody set by hand.
+            resolve_conflicts_on_create="OVERWRITE",
+            resolve_conflicts_on_update="PRESERVE",
+            tags={**tags, "Name": f"{name}-{plan.name}"},
+            opts=pulumi.ResourceOptions(parent=parent, depends_on=[*after, *identity]),
+        )
+        out += [*identity, addon]
+    return out
+
+
+def _identity(
+    name: str,
+    plan: AddonPlan,
+    region: str,
+    cluster_name: pulumi.Output[str],
+    key_arn: pulumi.Output[str],
+    tags: Mapping[str, str],
+    parent: pulumi.Resource,
+) -> list[pulumi.Resource]:
+    if plan.service_account is None or not (plan.managed_policy or plan.actions):
+        return []
+    statements = [policy_documents.Statement(sid="Needs", actions=plan.actions)] if plan.actions else []
+    if plan.name == "aws-ebs-csi-driver":
+        statements += _volume_key(key_arn)
+    identity = PodIdentity(
+        f"{name}-identity",
+        PodIdentityArgs(
+            spec=ServiceAccount(namespace=plan.namespace, name=plan.service_account, purpose=f"the {plan.name} add-on"),
+            cluster_name=cluster_name,
+            statements=statements,
+            managed_policies={"aws": policy_documents.managed(region, plan.managed_policy)}
+            if plan.managed_policy
+            else {},
+            tags=tags,
+        ),
+        pulumi.ResourceOptions(parent=parent),
+    )
+    return identity.ready
+
+
+def _volume_key(key_arn: pulumi.Output[str]) -> list[policy_documents.Statement]:
+    """What AWS's policy for the EBS driver leaves out: volumes encrypted with the cluster's key."""
+    return [
+        policy_documents.Statement(
+            sid="EncryptVolumes",
+            actions=(
+                "kms:Decrypt",
+                "kms:DescribeKey",
+                "kms:GenerateDataKeyWithoutPlaintext",
+                "kms:ReEncryptFrom",
+                "kms:ReEncryptTo",
+            ),
+            resources=(key_arn,),
+        ),
+        policy_documents.Statement(
+            sid="GrantVolumes",
+            actions=("kms:CreateGrant",),
+            resources=(key_arn,),
+            conditions={"Bool": {"kms:GrantIsForAWSResource": "true"}},
+        ),
+    ]

@@ -1,0 +1,3 @@
+from components.gpu_pool.gpu_pool import GpuPool, GpuPoolArgs
+
+__all__ = ["GpuPool", "GpuPoolArgs"]

@@ -1,0 +1,139 @@
+"""Policy documents as values: statements in, JSON text out, with what only the cloud knows left as an output.
+
+Hides the document's spelling and the account's partition, so that no component writes JSON or an ARN's first half by
+hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import pulumi
+
+from components.catalog.regions import partition as partition
+
+Conditions = Mapping[str, Mapping[str, "pulumi.Input[str] | Sequence[pulumi.Input[str]]"]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """One statement; `principals` maps a kind (`Service`, `AWS`) to members, `("*",)` under `AWS` being all whom the
+    conditions leave.
+    """
+
+    sid: str
+    actions: Sequence[str]
+    resources: Sequence[pulumi.Input[str]] = ("*",)
+    effect: Literal["Allow", "Deny"] = "Allow"
+    principals: Mapping[str, Sequence[pulumi.Input[str]]] | None = None
+    conditions: Conditions = field(default_factory=dict[str, Any])
+
+    def plain(self) -> dict[str, Any]:
+        out: dict[str, Any] = {"Sid": self.sid, "Effect": self.effect, "Action": list(self.actions)}
+        if self.principals is not None:
+            out["Principal"] = {kind: _one_or_many(members) for kind, members in self.principals.items()}
+        if self.resources:
+            out["Resource"] = list(self.resources)
+        if self.conditions:
+            out["Condition"] = {
+                operator: {
+                    key: list(value) if isinstance(value, list | tuple) else value for key, value in keys.items()
+                }
+                for operator, keys in self.conditions.items()
+            }
+        return out
+
+
+def _one_or_many(members: Sequence[pulumi.Input[str]]) -> object:
+    return members[0] if len(members) == 1 else list(members)
+
+
+def document(*statements: Statement) -> pulumi.Output[str]:
+    """The policy document as JSON."""
+    return pulumi.Output.json_dumps({"Version": "2012-10-17", "Statement": [each.plain() for each in statements]})
+
+
+def trust(
+    service: str, *, actions: Sequence[str] = ("sts:AssumeRole",), conditions: Conditions | None = None
+) -> pulumi.Output[str]:
+    """The trust policy that lets an AWS service take a role."""
+    return document(
+        Statement(
+            sid="Assume",
+            actions=actions,
+            resources=(),
+            principals={"Service": (service,)},
+            conditions=dict(conditions or {}),
+        )
+    )
+
+
+def managed(region: str, policy: str) -> str:
+    """The ARN of a policy that AWS maintains, by its path and name (`AmazonEKSClusterPolicy`)."""
+    return f"arn:{partition(region)}:iam::aws:policy/{policy}"
+
+
+def account_root(region: str, account: pulumi.Input[str]) -> pulumi.Output[str]:
+    """The principal that stands for the whole account: what it may do, its own IAM policies say."""
+    return pulumi.Output.concat("arn:", partition(region), ":iam::", account, ":root")
+
+
+def key_administration(region: str, account: pulumi.Input[str]) -> Statement:
+    """The first statement of every key policy: without it the account locks itself out of its own key."""
+    return Statement(sid="AccountAdministers", actions=("kms:*",), principals={"AWS": (account_root(region, account),)})
+
+
+def logs_use_key(region: str, account: pulumi.Input[str]) -> Statement:
+    """CloudWatch Logs encrypts with the key, for log groups of this account and region only."""
+    pattern = pulumi.Output.concat("arn:", partition(region), f":logs:{region}:", account, ":log-group:*")
+    return Statement(
+        sid="LogsEncrypt",
+        actions=("kms:Encrypt", "kms:Decrypt", "kms:ReEncrypt*", "kms:GenerateDataKey*", "kms:DescribeKey"),
+        principals={"Service": (f"logs.{region}.amazonaws.com",)},
+        conditions={"ArnLike": {"kms:EncryptionContext:aws:logs:arn": pattern}},
+    )
+
+
+def alarms_use_key(account: pulumi.Input[str]) -> Statement:
+    """CloudWatch alarms publish to topics that the key encrypts; without it they fail in silence.
+
+    SNS Developer Guide, event sources and encrypted topics: AWS' own key of SNS can't be given to alarms.
+    """
+    return Statement(
+        sid="AlarmsPublish",
+        actions=("kms:Decrypt", "kms:GenerateDataKey*"),
+        principals={"Service": ("cloudwatch.amazonaws.com",)},
+        conditions={"StringEquals": {"aws:SourceAccount": account}},
+    )
+
+
+def autoscaling_uses_key(region: str, account: pulumi.Input[str]) -> tuple[Statement, Statement]:
+    """EC2 Auto Scaling attaches volumes that the key encrypts.
+
+    Its service-linked role is named in a condition: as a principal it would have to exist already, and in an empty
+    account it doesn't.
+    """
+    role = pulumi.Output.concat(
+        "arn:",
+        partition(region),
+        ":iam::",
+        account,
+        ":role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling*",
+    )
+    who = {"StringEquals": {"kms:CallerAccount": account}, "ArnLike": {"aws:PrincipalArn": role}}
+    return (
+        Statement(
+            sid="AutoScalingEncryptsVolumes",
+            actions=("kms:Encrypt", "kms:Decrypt", "kms:ReEncrypt*", "kms:GenerateDataKey*", "kms:DescribeKey"),
+            principals={"AWS": ("*",)},
+            conditions=who,
+        ),
+        Statement(
+            sid="AutoScalingGrantsVolumes",
+            actions=("kms:CreateGrant",),
+            principals={"AWS": ("*",)},
+            conditions={**who, "Bool": {"kms:GrantIsForAWSResource": "true"}},
+        ),
+    )

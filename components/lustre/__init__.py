@@ -1,0 +1,3 @@
+from components.lustre.lustre import Client, Lustre, LustreArgs
+
+__all__ = ["Client", "Lustre", "LustreArgs"]

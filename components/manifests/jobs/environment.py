@@ -1,0 +1,94 @@
+"""The environment of a worker's containers: ranks, rendezvous, paths, and what the fabric and the accelerator want set.
+
+Hides who says what, and in which order: the job's own words, the accelerator's, the fabric's, and last the user's,
+which win.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from components import fabrics
+from components.catalog import Catalog
+from components.manifests.nodes import whole_node
+from components.manifests.storage import volumes
+from components.spec.pools import PoolSpec
+from components.spec.quantities import Cards, Nodes
+from components.spec.task import TaskSpec
+
+MASTER_PORT: Final = 29500
+WORKERS: Final = "workers"  # the one replicated job of the JobSet
+_INDEX = "metadata.labels['batch.kubernetes.io/job-completion-index']"
+_ATTEMPT = "metadata.labels['jobset.sigs.k8s.io/restart-attempt']"
+
+
+def master_address(task: TaskSpec) -> str:
+    """The first worker's host name in the task's headless service."""
+    return f"{task.task}-{WORKERS}-0-0.{task.task}"
+
+
+def world_size(nodes: Nodes, cards: Cards) -> Cards:
+    """Processes in all: one on each card, or one a node where there are no cards."""
+    return nodes.cards(cards if cards.count else Cards(1))
+
+
+def _plain(task: TaskSpec, pool: PoolSpec, cat: Catalog, cards: Cards) -> dict[str, str]:
+    nodes = Nodes(task.resources.nodes)
+    processes = max(cards.count, 1)
+    words = {
+        "TASK_NAME": task.task,
+        "TASK_FILE": f"{volumes.TASK_PATH}/task.yaml",
+        "NNODES": str(nodes.count),
+        "NPROC_PER_NODE": str(processes),
+        "WORLD_SIZE": str(world_size(nodes, cards).count),
+        "MASTER_ADDR": master_address(task),
+        "MASTER_PORT": str(MASTER_PORT),
+        "CACHE_PATH": volumes.CACHE_PATH,
+        "HEARTBEAT_FOLDER": volumes.HEARTBEAT_PATH,
+        "PYTHONUNBUFFERED": "1",
+    }
+    if task.storage.dataset:
+        words["DATASET_PATH"] = task.storage.dataset.path
+    if task.storage.checkpoint:
+        words["CHECKPOINT_PATH"] = task.storage.checkpoint.path
+        words["CHECKPOINT_KEEP_LAST"] = str(task.recovery.keep_last)
+        if task.recovery.checkpoint_interval_steps:
+            words["CHECKPOINT_INTERVAL_STEPS"] = str(task.recovery.checkpoint_interval_steps)
+    if task.recovery.hang_timeout_seconds:
+        words["HANG_TIMEOUT_SECONDS"] = str(task.recovery.hang_timeout_seconds)
+    if task.preflight:
+        words["PREFLIGHT_COLLECTIVE_TEST"] = "true" if task.preflight.collective_test else "false"
+        words["PREFLIGHT_MINIMUM_OF_BASELINE"] = f"{task.preflight.minimum_of_baseline:g}"
+    if task.monitor.metrics:
+        words["METRICS_PORT"] = str(task.monitor.port)
+    for part in ("tensor", "pipeline", "context", "expert"):
+        value = getattr(task.parallelism, part)
+        if value is not None:
+            words[f"{part.upper()}_PARALLEL"] = str(value)
+    node = fabrics.node_of(pool, cat)
+    family = whole_node.family(node)
+    if family:
+        words["COLLECTIVE_BACKEND"] = family.collective_backend
+        words |= family.job_environment(cards=cards.count)
+    if node is not None and cards.count:
+        words |= fabrics.of(pool, node).environment(pool, node)
+    return words | task.environment
+
+
+def variables(task: TaskSpec, pool: PoolSpec, cat: Catalog, cards: Cards) -> list[dict[str, Any]]:
+    """Kubernetes' list: what only the running pod knows first, so that later values may refer to it; then by name."""
+    fields = {
+        "NODE_RANK": _INDEX,
+        "RESTART_ATTEMPT": _ATTEMPT,
+        "NODE_NAME": "spec.nodeName",
+        "POD_NAME": "metadata.name",
+    }
+    plain = _plain(task, pool, cat, cards)
+    from_pod = [
+        {"name": name, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}}
+        for name, path in sorted(fields.items())
+        if name not in plain
+    ]
+    # MASTER_ADDR before the rest: Kubernetes expands $(NAME) only for variables that stand earlier.
+    ordered = sorted(plain, key=lambda name: (name != "MASTER_ADDR", name))
+    return [*from_pod, *({"name": name, "value": plain[name]} for name in ordered)]

@@ -1,0 +1,270 @@
+"""A task as Kubernetes objects: a service account, a config map, the first worker's name and a JobSet of one whole-node
+worker a node.
+
+Hides how a gang restarts: the child job gives up on its first lost pod (`backoffLimit` 0), and the JobSet's failure
+policy starts all workers anew, from their last checkpoint, as often as the task allows.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import yaml
+
+from components.catalog import Catalog
+from components.manifests import quantities
+from components.manifests.jobs import environment
+from components.manifests.nodes import whole_node
+from components.manifests.nodes.whole_node import Machine
+from components.manifests.queues import kueue
+from components.manifests.storage import volumes
+from components.spec.pools import PoolSpec
+from components.spec.quantities import Nodes
+from components.spec.queues import JOB_NAMESPACE
+from components.spec.stack import StackSpec
+from components.spec.task import TaskSpec
+
+API: Final = "jobset.x-k8s.io/v1alpha2"
+PROGRAMS: Final = "workload"  # the package of this project's own programs in every image
+# Minutes after which a node that stopped answering loses its pods; Kubernetes' own five keep 10,000 cards waiting.
+_LOST_NODE_SECONDS: Final = 60
+# Collective set-up, compilation and the load of a large checkpoint, before the first heartbeat.
+_FIRST_HEARTBEAT_SECONDS: Final = 3600
+_FINISHED_SECONDS: Final = 7 * 24 * 3600
+
+Manifest = dict[str, Any]
+
+
+class NoSuchPool(LookupError):
+    """The task's pool isn't in the stack, or its machines are unknown."""
+
+
+def render(task: TaskSpec, stack: StackSpec, cat: Catalog) -> list[Manifest]:
+    """The task's objects in the order to create them. The task has passed `rules_task`; raises NoSuchPool otherwise."""
+    pool = next((each for each in stack.pools if each.name == task.resources.pool), None)
+    machine = whole_node.machine_of(pool, cat) if pool else None
+    if pool is None or machine is None:
+        raise NoSuchPool(f'the stack has no pool "{task.resources.pool}" with known machines')
+    namespace = namespace_of(task, stack)
+    metadata = {"namespace": namespace, "labels": labels(task, stack), "annotations": identity(task)}
+    objects = [
+        {
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": {"name": task.task, **metadata},
+            "automountServiceAccountToken": False,
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": volumes.config_map_name(task), **metadata},
+            "data": files(task),
+        },
+        _meeting_point(task, metadata),
+        {
+            "apiVersion": API,
+            "kind": "JobSet",
+            "metadata": {"name": task.task, **metadata, "labels": labels(task, stack) | _queue_labels(task, stack)},
+            "spec": _spec(task, stack, pool, machine, cat),
+        },
+    ]
+    return quantities.plain(objects)
+
+
+def _meeting_point(task: TaskSpec, metadata: Manifest) -> Manifest:
+    """The headless service that gives the first worker its host name, which is where all others meet.
+
+    JobSet's own gives one to every worker: with a gang of 1,232 its list of addresses is written anew hundreds of times
+    while the gang starts, which took a fifth of what the start costs the control plane, and nobody asks for those
+    names.
+    """
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": task.task, **metadata},
+        "spec": {
+            "clusterIP": "None",
+            "selector": {"jobset.sigs.k8s.io/jobset-name": task.task, "batch.kubernetes.io/job-completion-index": "0"},
+            # The name resolves before the pod is ready: the rendezvous comes before readiness.
+            "publishNotReadyAddresses": True,
+        },
+    }
+
+
+def namespace_of(task: TaskSpec, stack: StackSpec) -> str:
+    queue = kueue.queue_of(stack, task.resources.pool, task.queue)
+    return queue.namespace if queue else JOB_NAMESPACE
+
+
+def labels(task: TaskSpec, stack: StackSpec) -> dict[str, str]:
+    return {
+        "app.kubernetes.io/managed-by": "trainshed",
+        "app.kubernetes.io/name": task.task,
+        "trainshed.io/environment": stack.environment,
+        "trainshed.io/task": task.task,
+    }
+
+
+def identity(task: TaskSpec) -> dict[str, str]:
+    """What ran: image, code and data, together on every object of the run."""
+    words = {"trainshed.io/image": task.image}
+    if task.reference.digest:
+        words["trainshed.io/image-digest"] = task.reference.digest
+    if task.versions.code:
+        words["trainshed.io/code-version"] = task.versions.code
+    if task.versions.data:
+        words["trainshed.io/data-version"] = task.versions.data
+    return words
+
+
+def files(task: TaskSpec) -> dict[str, str]:
+    """What stands under /etc/task: the task, and its model by itself."""
+    whole = task.model_dump(mode="json", exclude_none=True, by_alias=True)
+    text = {"task.yaml": yaml.safe_dump(whole, sort_keys=False)}
+    if "model" in whole:
+        text["model.yaml"] = yaml.safe_dump(whole["model"], sort_keys=False)
+    return text
+
+
+def _queue_labels(task: TaskSpec, stack: StackSpec) -> dict[str, str]:
+    queue = kueue.queue_of(stack, task.resources.pool, task.queue)
+    return {kueue.QUEUE_LABEL: queue.name, kueue.PRIORITY_LABEL: kueue.priority_class(task.priority)} if queue else {}
+
+
+def topology(task: TaskSpec, stack: StackSpec, pool: PoolSpec, cat: Catalog) -> dict[str, str]:
+    """Kueue's wish for one network domain. `preferred` climbs from the leaf to the spine and on until the job fits."""
+    queued = kueue.queue_of(stack, pool.name, task.queue)
+    if not queued or not whole_node.placed_by_topology(pool, cat):
+        return {}
+    key = kueue.REQUIRED if task.resources.placement == "required" else kueue.PREFERRED
+    return {key: kueue.layer_label(whole_node.layers(pool, cat), task.resources.within)}
+
+
+def _spec(task: TaskSpec, stack: StackSpec, pool: PoolSpec, machine: Machine, cat: Catalog) -> Manifest:
+    workers = Nodes(task.resources.nodes).workers.count
+    pod_metadata = {"labels": labels(task, stack), "annotations": identity(task) | topology(task, stack, pool, cat)}
+    restarts = task.recovery.max_restarts if task.recovery.auto_restart else 0
+    return {
+        "network": {"enableDNSHostnames": False},
+        "successPolicy": {"operator": "All", "targetReplicatedJobs": [environment.WORKERS]},
+        # Not BlockingRecreate: a pod on a node that vanished ends only when the node does.
+        "failurePolicy": {"maxRestarts": restarts, "restartStrategy": "Recreate"},
+        "ttlSecondsAfterFinished": _FINISHED_SECONDS,
+        "replicatedJobs": [
+            {
+                "name": environment.WORKERS,
+                "replicas": 1,
+                "template": {
+                    "metadata": {"labels": labels(task, stack)},
+                    "spec": {
+                        "completionMode": "Indexed",
+                        "completions": workers,
+                        "parallelism": workers,
+                        "backoffLimit": 0,
+                        "template": {"metadata": pod_metadata, "spec": _pod(task, pool, machine, cat)},
+                    },
+                },
+            }
+        ],
+    }
+
+
+def _pod(task: TaskSpec, pool: PoolSpec, machine: Machine, cat: Catalog) -> Manifest:
+    container = _container(task, pool, machine, cat)
+    pod: Manifest = {
+        "serviceAccountName": task.task,
+        "automountServiceAccountToken": False,
+        # With the host name that an indexed job gives its pods this makes the first worker's address.
+        "subdomain": task.task,
+        "restartPolicy": "Never",
+        "enableServiceLinks": False,  # a namespace with many jobs would fill the environment with their services
+        "terminationGracePeriodSeconds": task.recovery.grace_seconds,
+        "nodeSelector": whole_node.labels_of(pool),
+        "tolerations": [*whole_node.tolerations(pool, cat), *_lost_node()],
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": task.user_id,
+            "runAsGroup": task.user_id,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "volumes": volumes.volumes(task, machine),
+        "containers": [container],
+    }
+    if task.preflight:
+        pod["initContainers"] = [_gate(container, machine)]
+    return pod
+
+
+def _lost_node() -> list[Manifest]:
+    return [
+        {
+            "key": f"node.kubernetes.io/{word}",
+            "operator": "Exists",
+            "effect": "NoExecute",
+            "tolerationSeconds": _LOST_NODE_SECONDS,
+        }
+        for word in ("not-ready", "unreachable")
+    ]
+
+
+def _container(task: TaskSpec, pool: PoolSpec, machine: Machine, cat: Catalog) -> Manifest:
+    container: Manifest = {
+        "name": "worker",
+        "image": task.image,
+        "command": list(task.command),
+        "env": environment.variables(task, pool, cat, machine.cards),
+        "resources": {"requests": machine.requests, "limits": machine.requests},
+        # No capability at all: locked memory is unlimited through the container runtime, where IPC_LOCK would not help
+        # a non-root user.
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        "volumeMounts": volumes.mounts(task),
+        "ports": [{"name": "rendezvous", "containerPort": environment.MASTER_PORT, "protocol": "TCP"}],
+    }
+    if task.monitor.metrics:
+        container["ports"].append({"name": "metrics", "containerPort": task.monitor.port, "protocol": "TCP"})
+    if task.recovery.hang_timeout_seconds:
+        container |= _heartbeat(task.recovery.hang_timeout_seconds, max(machine.cards.count, 1))
+    return container
+
+
+def _heartbeat(timeout_seconds: int, processes: int) -> Manifest:
+    """A worker whose ranks fell silent is ended, which restarts the gang. Before the first sign of life only the
+    start-up counts.
+    """
+    folder = volumes.HEARTBEAT_PATH
+    ranks = f"--world-size {processes} --first-rank $((NODE_RANK * {processes}))"
+    look = f"exec python3 -m {PROGRAMS}.heartbeat check {folder} {ranks} --hang-timeout {timeout_seconds}"
+    period = min(max(timeout_seconds // 10, 10), 60)
+    return {
+        "startupProbe": {
+            "exec": {"command": ["sh", "-c", f'test -n "$(ls -A {folder})"']},
+            "periodSeconds": 30,
+            "failureThreshold": max(_FIRST_HEARTBEAT_SECONDS, timeout_seconds) // 30,
+            "timeoutSeconds": 10,
+        },
+        "livenessProbe": {
+            "exec": {"command": ["sh", "-c", look]},
+            "periodSeconds": period,
+            "failureThreshold": 2,
+            "timeoutSeconds": 30,
+        },
+    }
+
+
+def _gate(container: Manifest, machine: Machine) -> Manifest:
+    """The check before every start. It asks for what the worker asks for, so that it sees the same cards and limits."""
+    shared_gib = volumes.shared_memory_mib(machine) / 1024
+    words = ["--shm-gib", f"{shared_gib * 0.99:.2f}"]
+    if machine.rdma:
+        words.append("--memlock")
+    if machine.family and machine.family.gate_kind and machine.cards.count:
+        words += ["--devices", str(machine.cards.count), "--device-kind", machine.family.gate_kind]
+    return {
+        "name": "preflight",
+        "image": container["image"],
+        "command": ["python3", "-m", f"{PROGRAMS}.preflight.gate", *words],
+        "env": container["env"],
+        "resources": container["resources"],
+        "securityContext": container["securityContext"],
+        "volumeMounts": container["volumeMounts"],
+    }

@@ -1,0 +1,163 @@
+"""The machine of a pool as pods see it: what a whole-node worker may ask for, and the taints it must tolerate.
+
+Hides what the node keeps for itself: kernel, kubelet, huge pages and the node's own daemons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from components import accelerators, fabrics, node_labels
+from components.accelerators import Accelerator
+from components.catalog import Catalog, InstanceType
+from components.fabrics import Node
+from components.fabrics.efa import HUGE_PAGE_RESOURCE, HUGE_PAGES
+from components.manifests import quantities
+from components.planning import nodes
+from components.spec.pools import HostSpec, PoolSpec
+from components.spec.quantities import Cards, Nodes
+
+# Firmware and kernel keep some of the advertised memory: 1 to 3 % on EC2 machines (a p5.48xlarge shows 2,063,877 of
+# 2,097,152 MiB).
+_KERNEL_SHARE = 0.03
+# EKS' own reckoning: 255 MiB + 11 MiB a pod for the kubelet and the system, 100 MiB before it evicts. 250 pods is its
+# ceiling.
+_KUBELET_MIB = 255 + 11 * 250 + 100
+# Daemons of the node: network, storage and log agents, device plugins, exporters, with their limits added up; and for
+# the CPU also what the node's set-up keeps for the system (components/manifests/nodes/setup.py).
+_DAEMONS_MIB = 6144
+_DAEMONS_MILLICPU = 2000
+_GIB = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """One node of a pool. Memory in MiB; `extended` are cards, fabric devices and huge pages as Kubernetes quantities.
+
+    `rdma`: its fabric's devices pin memory, so that the limit on locked memory matters.
+    """
+
+    cards: Cards
+    family: Accelerator | None
+    rdma: bool
+    millicpu: int
+    memory_mib: int
+    disk_gib: int
+    extended: Mapping[str, str]
+
+    @property
+    def resource_name(self) -> str | None:
+        """The resource that its cards are; None without any."""
+        return self.family.resource_name if self.family and self.cards.count else None
+
+    @property
+    def requests(self) -> dict[str, str]:
+        """What a worker that owns the whole node asks for, and is limited to; sorted by name."""
+        return dict(
+            sorted(
+                {
+                    "cpu": quantities.millis(self.millicpu),
+                    "memory": quantities.mebi(self.memory_mib),
+                    **self.extended,
+                }.items()
+            )
+        )
+
+    def quota(self, count: Nodes) -> dict[str, str]:
+        """The same for so many nodes, with their local disk: what a queue over them covers; sorted by name."""
+        whole = {
+            "cpu": quantities.millis(self.millicpu * count.count),
+            "memory": quantities.mebi(self.memory_mib * count.count),
+        }
+        whole["ephemeral-storage"] = quantities.mebi(self.disk_gib * 1024 * count.count)
+        for name, amount in self.extended.items():
+            whole[name] = quantities.times(amount, count.count)
+        return dict(sorted(whole.items()))
+
+
+def family(node: Node | None) -> Accelerator | None:
+    """The accelerator family of a machine, ours or EC2's."""
+    if node is None:
+        return None
+    return accelerators.for_vendor(node.vendor) if isinstance(node, HostSpec) else accelerators.of(node)
+
+
+def _nodes_of(pool: PoolSpec, cat: Catalog) -> list[Node]:
+    if pool.hosts:
+        return [pool.hosts]
+    return [cat.instances[name] for name in pool.types if name in cat.instances]
+
+
+def _millicpu(vcpu: int) -> int:
+    # The kubelet keeps 6 % of the first core, 1 % of the second, 0.5 % of two more and 0.25 % of the rest.
+    kept = 60 + 10 * min(max(vcpu - 1, 0), 1) + 5 * min(max(vcpu - 2, 0), 2) + round(2.5 * max(vcpu - 4, 0))
+    return max(vcpu * 1000 - kept - _DAEMONS_MILLICPU, 500) // 500 * 500
+
+
+def _memory_mib(memory_gib: float, *, huge_pages: bool) -> int:
+    system = max(512, int(memory_gib // 64) * 512)  # what the node's set-up keeps for the system
+    whole = int(memory_gib * _GIB * (1 - _KERNEL_SHARE)) - _KUBELET_MIB - _DAEMONS_MIB - system
+    return max(whole - (2 * HUGE_PAGES if huge_pages else 0), _GIB) // _GIB * _GIB
+
+
+def _disk_gib(pool: PoolSpec, node: Node) -> int:
+    """GiB for containers and caches, with a tenth left free: local disks where the type has them, else the root
+    volume.
+    """
+    if isinstance(node, InstanceType) and node.local_disks:
+        return int(node.local_disks.count * node.local_disks.size_gb * 1e9 / 2**30 * 0.9)
+    return int(pool.root_volume_gib * 0.8)
+
+
+def machine_of(pool: PoolSpec, cat: Catalog) -> Machine | None:
+    """The pool's machine; of several types the least of each resource, so that a worker fits on any. None for unknown
+    types.
+    """
+    found_nodes = _nodes_of(pool, cat)
+    if not found_nodes:
+        return None
+    fabric = fabrics.of(pool, found_nodes[0])
+    devices = fabric.pod_resources(pool, found_nodes[0])
+    shared = dict(devices)
+    found = family(found_nodes[0])
+    cards = Cards(min(each.cards for each in found_nodes))
+    if found and cards.count:
+        shared[found.resource_name] = str(cards.count)
+    pages = HUGE_PAGE_RESOURCE in shared
+    return Machine(
+        cards=cards,
+        family=found,
+        rdma=bool(devices),
+        millicpu=min(_millicpu(each.vcpu) for each in found_nodes),
+        memory_mib=min(_memory_mib(each.memory_gib, huge_pages=pages) for each in found_nodes),
+        disk_gib=min(_disk_gib(pool, each) for each in found_nodes),
+        extended=dict(sorted(shared.items())),
+    )
+
+
+def tolerations(pool: PoolSpec, cat: Catalog) -> list[dict[str, str]]:
+    """What pods of the pool must carry themselves: a queue's flavor alone does not keep Kueue from ending them."""
+    return [taint.toleration() for taint in nodes.taints(pool, cat)]
+
+
+def labels_of(pool: PoolSpec) -> dict[str, str]:
+    """The labels by which flavors and jobs find the pool's nodes: ours, or those that machines of one's own carry
+    already.
+    """
+    if pool.hosts and pool.hosts.labels:
+        return dict(sorted(pool.hosts.labels.items()))
+    return {node_labels.POOL: pool.name}
+
+
+def layers(pool: PoolSpec, cat: Catalog) -> int:
+    """Network layers that EC2 names for the pool's machines; 0 where it names none, and on machines of one's own."""
+    found = [cat.instances[name].topology_layers for name in pool.types if name in cat.instances]
+    return min(found, default=0)
+
+
+def placed_by_topology(pool: PoolSpec, cat: Catalog) -> bool:
+    """Whether Kueue places the pool's jobs by network layer: it sees only nodes that are there, so not where they come
+    on demand.
+    """
+    return pool.min_nodes > 0 and layers(pool, cat) > 0

@@ -1,0 +1,186 @@
+"""Kueue's objects for a stack: topologies, flavors, queues, cohorts, priorities, and the controllers' own settings.
+
+Hides Kueue's rules: a flavor's tolerations equal its pool's taints, the lowest topology level is the host (only then
+does Kueue look at taints), and a queue covers every resource a job may ask for, or the job waits for ever.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from components.catalog import Catalog
+from components.manifests import quantities
+from components.manifests.nodes import whole_node
+from components.planning.shares import queue_cards
+from components.spec.pools import Block, PoolSpec
+from components.spec.quantities import Cards, Nodes
+from components.spec.queues import QueueSpec
+from components.spec.stack import StackSpec
+
+API: Final = "kueue.x-k8s.io/v1beta2"  # served by 0.17 and by 0.19 alike
+QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
+PRIORITY_LABEL: Final = "kueue.x-k8s.io/priority-class"
+PREFERRED: Final = "kueue.x-k8s.io/podset-preferred-topology"
+REQUIRED: Final = "kueue.x-k8s.io/podset-required-topology"
+HOSTNAME: Final = "kubernetes.io/hostname"
+LAYER: Final = "topology.k8s.aws/network-node-layer-"
+PRIORITIES: Final = {"low": 100, "normal": 1000, "high": 10000}
+MAX_FLAVOR_TOLERATIONS: Final = 8  # the CRD's own limit
+
+Manifest = dict[str, Any]
+
+
+def priority_class(word: str) -> str:
+    """The WorkloadPriorityClass of a task's priority."""
+    return f"trainshed-{word}"
+
+
+def topology_name(layers: int) -> str:
+    return f"aws-{layers}-layers"
+
+
+def layer_labels(layers: int) -> list[str]:
+    """Node labels from the widest layer (1) to the one nearest to the node."""
+    return [f"{LAYER}{number}" for number in range(1, layers + 1)]
+
+
+def layer_label(layers: int, within: str) -> str:
+    """The label of the leaf (the layer nearest to the node) or of the spine above it."""
+    number = layers if within == "leaf" else max(1, layers - 1)
+    return f"{LAYER}{number}"
+
+
+def _object(kind: str, name: str, spec: Manifest, namespace: str | None = None) -> Manifest:
+    metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
+    return {"apiVersion": API, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def topology(layers: int) -> Manifest:
+    levels = [*layer_labels(layers), HOSTNAME]
+    return _object("Topology", topology_name(layers), {"levels": [{"nodeLabel": label} for label in levels]})
+
+
+def flavor_name(pool: PoolSpec, cat: Catalog) -> str:
+    """The pool's name, and its topology's where it has one: a flavor's topology can't be changed, so another one is
+    another flavor.
+    """
+    return (
+        f"{pool.name}-{topology_name(whole_node.layers(pool, cat))}"
+        if whole_node.placed_by_topology(pool, cat)
+        else pool.name
+    )
+
+
+def flavor(pool: PoolSpec, cat: Catalog) -> Manifest:
+    """The pool's nodes as a flavor. It names a topology only where its nodes are there before the job."""
+    spec: Manifest = {"nodeLabels": whole_node.labels_of(pool)}
+    found = whole_node.tolerations(pool, cat)
+    if found:
+        spec["tolerations"] = found
+    if whole_node.placed_by_topology(pool, cat):
+        spec["topologyName"] = topology_name(whole_node.layers(pool, cat))
+    return _object("ResourceFlavor", flavor_name(pool, cat), spec)
+
+
+def quota_nodes(queue: QueueSpec, pool: PoolSpec, cat: Catalog) -> Nodes:
+    """Nodes that the queue may fill, a started one counted whole."""
+    machine = whole_node.machine_of(pool, cat)
+    per_node = machine.cards if machine else Cards(0)
+    if per_node.count:
+        cards = Cards(queue.cards if queue.cards is not None else queue_cards(pool, cat))
+        return cards.whole_nodes(per_node) + Nodes(1 if cards.rest(per_node).count else 0)
+    return Nodes(queue.nodes if queue.nodes is not None else max(pool.max_nodes - pool.spares, 0))
+
+
+def quota(queue: QueueSpec, pool: PoolSpec, cat: Catalog) -> dict[str, str]:
+    """What the queue may use at once, by resource; cards exactly as many as it names."""
+    machine = whole_node.machine_of(pool, cat)
+    if machine is None:
+        return {}
+    amounts = machine.quota(quota_nodes(queue, pool, cat))
+    if machine.resource_name and machine.cards.count:
+        amounts[machine.resource_name] = quantities.whole(
+            queue.cards if queue.cards is not None else queue_cards(pool, cat)
+        )
+    return amounts
+
+
+def cluster_queue(queue: QueueSpec, pool: PoolSpec, cat: Catalog) -> Manifest:
+    amounts = quota(queue, pool, cat)
+    resources = [{"name": name, "nominalQuota": amount} for name, amount in amounts.items()]
+    spec: Manifest = {
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": queue.namespace}},
+        "queueingStrategy": "BestEffortFIFO",
+        "preemption": {
+            "withinClusterQueue": "LowerPriority",
+            "reclaimWithinCohort": "Any" if queue.cohort else "Never",
+            "borrowWithinCohort": {"policy": "Never"},
+        },
+        "flavorFungibility": {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"},
+        "resourceGroups": [
+            {"coveredResources": list(amounts), "flavors": [{"name": flavor_name(pool, cat), "resources": resources}]}
+        ],
+    }
+    # For pools of Capacity Blocks the policy is the block clock's: said here, a deployment would open a queue that it
+    # holds.
+    if queue.hold or not isinstance(pool.capacity, Block):
+        spec["stopPolicy"] = "Hold" if queue.hold else "None"
+    if queue.cohort:
+        spec["cohortName"] = queue.cohort
+    return _object("ClusterQueue", queue.name, spec)
+
+
+def local_queue(queue: QueueSpec) -> Manifest:
+    spec = {"clusterQueue": queue.name, "stopPolicy": "Hold" if queue.hold else "None"}
+    return _object("LocalQueue", queue.name, spec, queue.namespace)
+
+
+def workload_priority(word: str) -> Manifest:
+    made = _object("WorkloadPriorityClass", priority_class(word), {})
+    del made["spec"]
+    return made | {"value": PRIORITIES[word], "description": f"tasks with priority: {word}"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueObjects:
+    """All objects of a stack's queues, each group keyed by name and in the order in which one needs the other."""
+
+    topologies: dict[str, Manifest]
+    flavors: dict[str, Manifest]
+    cohorts: dict[str, Manifest]
+    cluster_queues: dict[str, Manifest]
+    local_queues: dict[str, Manifest]
+    priorities: dict[str, Manifest]
+
+    def all(self) -> list[Manifest]:
+        groups = (self.topologies, self.flavors, self.cohorts, self.cluster_queues, self.local_queues, self.priorities)
+        return [manifest for group in groups for manifest in group.values()]
+
+
+def objects(stack: StackSpec, cat: Catalog) -> QueueObjects:
+    """Everything Kueue needs for the stack's queues; queues that name an unknown pool are a rule's business."""
+    pools = {pool.name: pool for pool in stack.pools}
+    queues = sorted((queue for queue in stack.queues if queue.pool in pools), key=lambda queue: queue.name)
+    used = [pools[name] for name in sorted({queue.pool for queue in queues})]
+    depths = sorted({whole_node.layers(pool, cat) for pool in used if whole_node.placed_by_topology(pool, cat)})
+    return QueueObjects(
+        topologies={topology_name(depth): topology(depth) for depth in depths},
+        flavors={pool.name: flavor(pool, cat) for pool in used},
+        cohorts={
+            name: _object("Cohort", name, {}) for name in sorted({queue.cohort for queue in queues if queue.cohort})
+        },
+        cluster_queues={queue.name: cluster_queue(queue, pools[queue.pool], cat) for queue in queues},
+        local_queues={queue.name: local_queue(queue) for queue in queues},
+        priorities={word: workload_priority(word) for word in PRIORITIES},
+    )
+
+
+def queue_of(stack: StackSpec, pool: str, named: str | None = None) -> QueueSpec | None:
+    """The queue a task waits in: the one it names, else the pool's only one; None when there is none or the choice is
+    open.
+    """
+    if named:
+        return next((queue for queue in stack.queues if queue.name == named), None)
+    found = [queue for queue in stack.queues if queue.pool == pool]
+    return found[0] if len(found) == 1 else None

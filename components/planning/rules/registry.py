@@ -1,0 +1,88 @@
+"""The rules over the whole stack, each a small named function, and the one place that runs them.
+
+Hides how rules are found, and how far each gets when a part of the stack file could not be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from components.catalog import Catalog
+from components.problems import Problem
+from components.spec.reading.partial import UnreadError
+from components.spec.stack import StackSpec
+
+Check = Callable[[StackSpec, Catalog], Iterable[Problem]]
+Items = Literal["pools", "queues", "storage.lustre"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """`each` names the list that the check goes through item by item, judging each without its neighbours."""
+
+    name: str
+    each: Items | None
+    check: Check
+
+
+_RULES: dict[str, Rule] = {}
+
+
+def rule(*, each: Items | None = None) -> Callable[[Check], Check]:
+    """Register a rule under its function's name; a second of that name is a programming error."""
+
+    def register(check: Check) -> Check:
+        name = f"{check.__module__}.{check.__qualname__}"
+        if name in _RULES:
+            raise ValueError(f"a rule named {name} is there already")
+        _RULES[name] = Rule(name=name, each=each, check=check)
+        return check
+
+    return register
+
+
+def registered() -> Iterator[Rule]:
+    yield from _RULES.values()
+
+
+def run(stack: StackSpec, cat: Catalog) -> list[Problem]:
+    """Every problem of every rule, in the order of the rules, as far as each can be judged by what was read."""
+    return [problem for each in registered() for problem in _of(each, stack, cat)]
+
+
+def _of(rule: Rule, stack: StackSpec, cat: Catalog) -> list[Problem]:
+    found, stopped = until_unread(rule.check(stack, cat))
+    if not stopped or rule.each is None:
+        return found
+    # An item of which the rule needs what nobody could read mustn't keep it from the others.
+    found = []
+    for index, part in _parts(stack, rule.each):
+        of_part, _ = until_unread(rule.check(part, cat))
+        first = f"{rule.each}[0]"
+        found += [replace(each, path=f"{rule.each}[{index}]{each.path.removeprefix(first)}") for each in of_part]
+    return found
+
+
+def until_unread(problems: Iterable[Problem]) -> tuple[list[Problem], bool]:
+    """What is found before something is asked for that could not be read, and whether that happened."""
+    found: list[Problem] = []
+    try:
+        for each in problems:
+            found.append(each)
+    except UnreadError:
+        return found, True
+    return found, False
+
+
+def _parts(stack: StackSpec, items: Items) -> Iterator[tuple[int, StackSpec]]:
+    """The stack once for each item, with that one alone in its list."""
+    section, _, inner = items.partition(".")
+    try:
+        holder: Any = getattr(stack, section) if inner else stack
+        for index, each in enumerate(getattr(holder, inner or section)):
+            only = holder.model_copy(update={inner or section: (each,)})
+            yield index, stack.model_copy(update={section: only}) if inner else only
+    except UnreadError:
+        return

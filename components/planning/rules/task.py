@@ -1,0 +1,297 @@
+"""Does a task fit its stack: pool, queue, cards, parallelism, image and paths. Paths are those of the task file.
+
+Hides the arithmetic of a job: cards are nodes x cards a node, and data-parallel ranks are what tensor, pipeline and
+context leave.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import gcd
+
+from components.catalog import Catalog
+from components.naming import did_you_mean, listed
+from components.planning.rules.registry import until_unread
+from components.planning.shares import cards_per_node, queue_cards
+from components.problems import Problem
+from components.spec.form import SelfHosted
+from components.spec.pools import PoolSpec
+from components.spec.queues import QueueSpec
+from components.spec.reading.partial import UnreadError
+from components.spec.stack import StackSpec
+from components.spec.task import TaskSpec
+
+# What container runtimes take as a name: lower-case words, joined (distribution/reference).
+_REPOSITORY = re.compile(r"[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*")
+_ACCOUNT_REGISTRY = re.compile(r"^[0-9]{12}\.dkr\.ecr(-fips)?\.(?P<region>[a-z0-9-]+)\.amazonaws\.com(\.cn)?$")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A task against a stack, either of them perhaps read in part only."""
+
+    task: TaskSpec
+    stack: StackSpec
+    cat: Catalog
+
+    @property
+    def pool(self) -> PoolSpec | None:
+        """None where the task names none that exists."""
+        return next((each for each in self.stack.pools if each.name == self.task.resources.pool), None)
+
+    @property
+    def queue(self) -> QueueSpec | None:
+        """The queue that the task names, or its pool's only one."""
+        if self.task.queue:
+            return next((queue for queue in self.stack.queues if queue.name == self.task.queue), None)
+        queues = [queue for queue in self.stack.queues if queue.pool == self.task.resources.pool]
+        return queues[0] if len(queues) == 1 else None
+
+    @property
+    def per_node(self) -> int:
+        """Raises UnreadError for a pool of unknown types, which the stack file is told."""
+        if self.pool is None:
+            return 0
+        if self.pool.types and not any(name in self.cat.instances for name in self.pool.types):
+            raise UnreadError("types")
+        return cards_per_node(self.pool, self.cat)
+
+    @property
+    def cards(self) -> int:
+        return self.task.resources.nodes * self.per_node
+
+
+TaskRule = Callable[[Case], Iterator[Problem]]
+
+
+def check_task(task: TaskSpec, stack: StackSpec, cat: Catalog) -> list[Problem]:
+    """Every reason why the task can't run in the stack, and what its author should know, as far as both could be
+    read.
+    """
+    case = Case(task=task, stack=stack, cat=cat)
+    return [problem for each in RULES for problem in until_unread(each(case))[0]]
+
+
+def pool_exists(case: Case) -> Iterator[Problem]:
+    """The task runs in a pool of the stack."""
+    if case.pool is None:
+        name, names = case.task.resources.pool, [pool.name for pool in case.stack.pools]
+        said = f'the stack has no pool "{name}"'
+        yield Problem(id="task-pool-unknown", path="resources.pool", said=said, hint=did_you_mean(name, names))
+
+
+def queue_is_known(case: Case) -> Iterator[Problem]:
+    """A task on cards waits in exactly one queue of its pool."""
+    if case.pool is None:
+        return
+    task, queues = case.task, [queue for queue in case.stack.queues if queue.pool == case.pool.name]
+    names = [queue.name for queue in queues]
+    if task.queue and case.queue is None:
+        said = f'the stack has no queue "{task.queue}"'
+        yield Problem(id="task-queue-unknown", path="queue", said=said, hint=did_you_mean(task.queue, names))
+    elif case.queue is not None and case.queue.pool != case.pool.name:
+        said = f'queue "{task.queue}" hands out the pool "{case.queue.pool}", and the task runs in "{case.pool.name}"'
+        hint = f"use {listed(names, 'or')}" if names else f'or run it in pool "{case.queue.pool}"'
+        yield Problem(id="task-queue-of-another-pool", path="queue", said=said, hint=hint)
+    elif not task.queue and len(queues) > 1:
+        said = f'pool "{case.pool.name}" has the queues {listed(names)}'
+        yield Problem(id="task-queue-open", path="queue", said=said, hint=f"name one: queue: {names[0]}")
+    elif not queues and case.per_node:
+        said = f'no queue hands out the cards of pool "{case.pool.name}"'
+        yield Problem(
+            id="task-queue-unknown", path="resources.pool", said=said, hint="add a queue for it to the stack file"
+        )
+
+
+def cards_per_node_agree(case: Case) -> Iterator[Problem]:
+    """The cards a node that the task writes down are those of the pool's type."""
+    written = case.task.resources.cards_per_node
+    if case.pool is None or written is None or written == case.per_node:
+        return
+    machine = case.pool.types[0] if case.pool.types else f'pool "{case.pool.name}"'
+    said = f"{written} cards a node, but {machine} has {case.per_node} and a worker takes the whole node"
+    yield Problem(id="task-cards-per-node", path="resources.cards_per_node", said=said, hint=f"use {case.per_node}")
+
+
+def fits_pool_and_queue(case: Case) -> Iterator[Problem]:
+    """A task larger than its pool or queue would wait for ever."""
+    if case.pool is None:
+        return
+    nodes, pool = case.task.resources.nodes, case.pool
+    unit = f"{nodes} nodes x {case.per_node} = {case.cards} cards" if case.per_node else f"{nodes} nodes"
+    if nodes > pool.max_nodes - pool.spares:
+        room = pool.max_nodes - pool.spares
+        kept = f" ({pool.max_nodes} - {pool.spares} spares)" if pool.spares else ""
+        have = f"{room} nodes{kept} = {queue_cards(pool, case.cat)} cards" if case.per_node else f"{room} nodes{kept}"
+        said = f'the task asks for {unit}; pool "{pool.name}" carries {have}'
+        yield Problem(id="task-over-pool", path="resources.nodes", said=said, hint=f"use at most {room} nodes")
+        return
+    queue = case.queue
+    if queue is None or queue.pool != pool.name:
+        return
+    limit = queue.cards if case.per_node else queue.nodes
+    asked = case.cards if case.per_node else nodes
+    if limit is None or asked <= limit or queue.cohort:
+        return
+    word = "cards" if case.per_node else "nodes"
+    room = limit // case.per_node if case.per_node else limit
+    said = f'the task asks for {unit}; queue "{queue.name}" hands out {limit} {word}'
+    yield Problem(id="task-over-queue", path="resources.nodes", said=said, hint=f"use at most {room} nodes")
+
+
+def parallelism_divides(case: Case) -> Iterator[Problem]:
+    """Tensor x pipeline x context ranks divide the cards; what is left are data-parallel ranks, which expert
+    parallelism divides.
+    """
+    if not case.per_node:
+        return
+    split = case.task.parallelism
+    tensor, pipeline, context, expert = split.tensor or 1, split.pipeline or 1, split.context or 1, split.expert or 1
+    group, nodes = tensor * pipeline * context, case.task.resources.nodes
+    product = f"tensor {tensor} x pipeline {pipeline} x context {context} = {group}"
+    cards = f"{nodes} nodes x {case.per_node} = {case.cards} cards"
+    if case.cards % group:
+        room = case.pool.max_nodes - case.pool.spares if case.pool else 0
+        fewer = _nearest_nodes(group, case.per_node, nodes, room)
+        hint = f"use {fewer}, or another split" if fewer else "use another split"
+        said = f"{product} does not divide {cards}: data-parallel ranks would be {case.cards / group:.2f}"
+        yield Problem(id="task-parallelism", path="parallelism", said=said, hint=hint)
+        return
+    data = case.cards // group
+    if (data * context * tensor) % expert:
+        ranks = f"{data * context * tensor} ranks (data {data} x context {context} x tensor {tensor})"
+        said = f"expert {expert} does not divide the {ranks} of a stage"
+        yield Problem(id="task-parallelism", path="parallelism.expert", said=said, hint="use a divisor of them")
+    if tensor > case.per_node:
+        said = (
+            f"tensor {tensor} spans several nodes of {case.per_node} cards, over the network instead of the node's own"
+            " links"
+        )
+        hint = f"use at most {case.per_node}, and more pipeline stages"
+        yield Problem(id="task-tensor-over-nodes", path="parallelism.tensor", said=said, hint=hint, severity="warning")
+
+
+def _nearest_nodes(group: int, per_node: int, nodes: int, room: int) -> str:
+    """The node counts around the one asked for that the split divides and the pool has."""
+    step = group // gcd(group, per_node)
+    below = nodes // step * step
+    return listed([f"{count} nodes" for count in (below, below + step) if 0 < count <= room], "or")
+
+
+def ramp_fits(case: Case) -> Iterator[Problem]:
+    """A ramp starts below the target."""
+    ramp, nodes = case.task.ramp, case.task.resources.nodes
+    if ramp and ramp.start_nodes > nodes:
+        said = f"the ramp starts with {ramp.start_nodes} nodes, the task has {nodes}"
+        yield Problem(id="task-ramp", path="ramp.start_nodes", said=said, hint=f"use at most {nodes}")
+
+
+def image_is_fixed(case: Case) -> Iterator[Problem]:
+    """An image is named by digest, or by a tag of the environment: another tag may be another program tomorrow."""
+    reference, environment = case.task.reference, case.stack.environment
+    if not _REPOSITORY.fullmatch(reference.repository):
+        said = f'"{reference.repository}" is no name of an image: Kubernetes answers InvalidImageName'
+        hint = "use lower-case words, joined by dots, dashes, underscores or slashes"
+        yield Problem(id="task-image", path="image", said=said, hint=hint)
+    if reference.digest:
+        return
+    if "@" in case.task.image:
+        said = f'"{case.task.image}" has no whole digest'
+        yield Problem(id="task-image", path="image", said=said, hint="a digest is @sha256: and 64 hexadecimal digits")
+    elif reference.tag is None:
+        said = f'"{case.task.image}" names neither a digest nor a tag'
+        yield Problem(
+            id="task-image", path="image", said=said, hint=f"use …@sha256:…, or a tag such as {environment}-2026.11.1"
+        )
+    elif not reference.tag.startswith(f"{environment}-"):
+        said = f'the tag "{reference.tag}" is no tag of the environment {environment}'
+        yield Problem(
+            id="task-image", path="image", said=said, hint=f"use …@sha256:…, or a tag that begins with {environment}-"
+        )
+
+
+def image_can_be_pulled(case: Case) -> Iterator[Problem]:
+    """The compute network has no route out: its images come from the account's registry in the stack's region."""
+    registry, form = case.task.reference.registry, case.stack.form
+    if isinstance(form, SelfHosted):
+        if form.registry and not case.task.image.startswith(f"{form.registry}/"):
+            said = f'"{case.task.image}" is not in the registry that mirrors every image'
+            yield Problem(
+                id="task-image-registry", path="image", said=said, hint=f"push it to {form.registry} and name it there"
+            )
+        return
+    if case.pool is None or not case.per_node:
+        return
+    match = _ACCOUNT_REGISTRY.match(registry)
+    wanted = f"ACCOUNT.dkr.ecr.{case.stack.region}.amazonaws.com"
+    if not match:
+        said = (
+            f'nodes of pool "{case.pool.name}" have no way out of the compute network, and the image is at'
+            f" {registry or 'Docker Hub'}"
+        )
+        yield Problem(id="task-image-registry", path="image", said=said, hint=f"push it to {wanted} and name it there")
+    elif match["region"] != case.stack.region:
+        said = f"the image is in the registry of {match['region']}, and the stack is in {case.stack.region}"
+        yield Problem(
+            id="task-image-registry", path="image", said=said, hint=f"replicate it to {wanted} and name it there"
+        )
+
+
+def paths_are_mounted(case: Case) -> Iterator[Problem]:
+    """Datasets lie under /datasets and checkpoints under /checkpoints, which is where jobs find them."""
+    storage = case.task.storage
+    if storage.dataset and not _under(storage.dataset.path, "/datasets"):
+        said = f'"{storage.dataset.path}" is not under /datasets, where datasets are mounted'
+        yield Problem(
+            id="task-path", path="storage.dataset.path", said=said, hint=f"use /datasets{storage.dataset.path}"
+        )
+    if storage.checkpoint and not _under(storage.checkpoint.path, "/checkpoints"):
+        said = f'"{storage.checkpoint.path}" is not under /checkpoints, the only place a job may write to'
+        yield Problem(
+            id="task-path", path="storage.checkpoint.path", said=said, hint=f"use /checkpoints{storage.checkpoint.path}"
+        )
+    uses = [key for key, part in (("dataset", storage.dataset), ("checkpoint", storage.checkpoint)) if part]
+    if uses and case.stack.on_aws and not case.stack.storage.lustre:
+        said = "the stack has no file system to mount from"
+        yield Problem(
+            id="task-path", path=f"storage.{uses[0]}", said=said, hint="add one under storage.lustre of the stack file"
+        )
+
+
+def _under(path: str, root: str) -> bool:
+    return path == root or path.startswith(f"{root}/")
+
+
+def recovery_is_possible(case: Case) -> Iterator[Problem]:
+    """Restarting without checkpoints starts from nothing."""
+    recovery, storage = case.task.recovery, case.task.storage
+    if recovery.checkpoint_interval_steps and storage.checkpoint is None:
+        said = "checkpoints are asked for and there is no place for them"
+        yield Problem(
+            id="task-recovery", path="recovery.checkpoint_interval_steps", said=said, hint="add storage.checkpoint.path"
+        )
+    if (
+        case.per_node
+        and case.task.resources.nodes > 1
+        and recovery.auto_restart
+        and not recovery.checkpoint_interval_steps
+    ):
+        said = "a restart would begin from nothing: no checkpoint interval is set"
+        hint = "set recovery.checkpoint_interval_steps and storage.checkpoint"
+        yield Problem(id="task-without-checkpoints", path="recovery", said=said, hint=hint, severity="warning")
+
+
+RULES: tuple[TaskRule, ...] = (
+    pool_exists,
+    queue_is_known,
+    cards_per_node_agree,
+    fits_pool_and_queue,
+    parallelism_divides,
+    ramp_fits,
+    image_is_fixed,
+    image_can_be_pulled,
+    paths_are_mounted,
+    recovery_is_possible,
+)

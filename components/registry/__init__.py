@@ -1,0 +1,3 @@
+from components.registry.registry import Registry, RegistryArgs
+
+__all__ = ["Registry", "RegistryArgs"]

@@ -1,0 +1,300 @@
+"""Two states of a stack side by side: what is created, updated, replaced and deleted, and why.
+
+Hides how resources of two states meet (by URN, then by alias) and how a replacement spreads to what refers to the
+replaced one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
+
+from components.catalog.replacing import REFERS_TO, SHRINKING, TAKEN_AWAY, replacing
+from trainshed.review.values import ABSENT, UNKNOWN, Difference, at, differences, opaque
+
+Op = Literal["create", "update", "replace", "delete"]
+OPS: tuple[Op, ...] = ("delete", "replace", "update", "create")
+Resource = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """One resource that doesn't stay as it is; `reasons` say which values make the engine replace it."""
+
+    op: Op
+    urn: str
+    type: str
+    name: str
+    component: str
+    differences: tuple[Difference, ...] = ()
+    reasons: tuple[Difference, ...] = ()
+    renamed_from: str = ""
+    old: Resource | None = None
+    new: Resource | None = None
+
+    @property
+    def short_type(self) -> str:
+        return self.type.rsplit(":", 1)[-1]
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "op": self.op,
+            "urn": self.urn,
+            "type": self.type,
+            "name": self.name,
+            "component": self.component,
+            "differences": [each.as_json() for each in self.differences],
+            "replaced_for": [each.as_json() for each in self.reasons],
+            "renamed_from": self.renamed_from,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """One resource in the two states."""
+
+    old: Resource | None
+    new: Resource | None
+
+    @property
+    def either(self) -> Resource:
+        found = self.new if self.new is not None else self.old
+        if found is None:
+            raise ValueError("a pair of nothing")
+        return found
+
+
+def compare(before: Sequence[Resource], after: Sequence[Resource], *, comparable: bool = True) -> tuple[Change, ...]:
+    """What becomes of each resource.
+
+    `comparable` is False when one state knows values that the other can't know (a real state against an offline
+    preview): what is unknown on one side is then taken as unchanged.
+    """
+    pairs = matched(before, after)
+    urns = {str(pair.old["urn"]): str(pair.new["urn"]) for pair in pairs if pair.old and pair.new}
+    changes = [found for pair in pairs if (found := _change(pair, urns, comparable)) is not None]
+    parents = {str(each["urn"]): each for each in (*before, *after)}
+    named = [
+        replace(each, component=component_of(each.new or each.old or {}, parents)) for each in _spread(changes, pairs)
+    ]
+    return tuple(sorted(named, key=lambda each: (each.component, OPS.index(each.op), each.type, each.name)))
+
+
+def matched(before: Sequence[Resource], after: Sequence[Resource]) -> list[Pair]:
+    """Each resource with its other self; a new one that names an old one as its alias is that one, renamed."""
+    left = {str(each["urn"]): each for each in before}
+    pairs: list[Pair] = []
+    waiting: list[Resource] = []
+    for each in after:
+        old = left.pop(str(each["urn"]), None)
+        if old is None:
+            waiting.append(each)
+        else:
+            pairs.append(Pair(old=old, new=each))
+    for each in waiting:
+        old = next((left.pop(urn) for urn in _former(each, left) if urn in left), None)
+        pairs.append(Pair(old=old, new=each))
+    pairs.extend(Pair(old=each, new=None) for each in left.values())
+    return pairs
+
+
+def _former(resource: Resource, left: Mapping[str, Resource]) -> list[str]:
+    """The URNs that an alias may mean: a URN itself, or a name under any parent and of the same type."""
+    found: list[str] = []
+    for alias in resource.get("aliases") or ():
+        if str(alias).startswith("urn:"):
+            found.append(str(alias))
+        else:
+            found.extend(
+                urn for urn, each in left.items() if each["name"] == alias and each["type"] == resource["type"]
+            )
+    return found
+
+
+def _change(pair: Pair, urns: Mapping[str, str], comparable: bool) -> Change | None:
+    old, new, either = pair.old, pair.new, pair.either
+    base = Change(
+        op="create",
+        urn=str(either["urn"]),
+        type=str(either["type"]),
+        name=str(either["name"]),
+        component="",
+        old=old,
+        new=new,
+    )
+    if old is None:
+        return base
+    if new is None:
+        return replace(base, op="delete")
+    renamed = str(old["urn"]) if old["urn"] != new["urn"] else ""
+    found = [
+        each for each in differences(_inputs(old), _inputs(new)) if not _ignored(each, new) and _known(each, comparable)
+    ]
+    found += _rewired(old, new, urns)
+    found += _options(old, new)
+    if not found and not renamed:
+        return None
+    reasons = _reasons(old, new, found) if either.get("custom", True) else ()
+    return replace(
+        base, op="replace" if reasons else "update", differences=tuple(found), reasons=reasons, renamed_from=renamed
+    )
+
+
+def _inputs(resource: Resource) -> Mapping[str, Any]:
+    return resource.get("inputs") or {}
+
+
+def _known(difference: Difference, comparable: bool) -> bool:
+    return comparable or not (opaque(difference.old) or opaque(difference.new))
+
+
+def _ignored(difference: Difference, new: Resource) -> bool:
+    """The engine keeps the old value of what a resource ignores."""
+    path = _unindexed(difference.path)
+    return any(
+        path == _unindexed(each) or path.startswith(f"{_unindexed(each)}.") for each in new.get("ignore_changes") or ()
+    )
+
+
+def _unindexed(path: str) -> str:
+    out, inside = "", False
+    for letter in path:
+        inside = letter == "[" or (inside and letter != "]")
+        out += "" if inside or letter == "]" else letter
+    return out
+
+
+def _rewired(old: Resource, new: Resource, urns: Mapping[str, str]) -> list[Difference]:
+    """Inputs unknown on both sides that now come from another resource."""
+    found: list[Difference] = []
+    for key, value in _inputs(new).items():
+        if not opaque(value) or not opaque(_inputs(old).get(key)):
+            continue
+        before, after = {urns.get(urn, urn) for urn in sources(old, key)}, set(sources(new, key))
+        gone, come = sorted(before - after), sorted(after - before)
+        if gone or come:
+            found.append(Difference(path=key, old=_of(gone), new=_of(come)))
+    return found
+
+
+def _of(urns: Sequence[str]) -> str:
+    return ", ".join(f"{UNKNOWN} of {urn.rsplit('::', 1)[-1]}" for urn in urns) or ABSENT
+
+
+def sources(resource: Resource, key: str) -> tuple[str, ...]:
+    """The resources that an input is computed from; by its usual type when a record doesn't say."""
+    wired = resource.get("property_dependencies")
+    if wired is not None:
+        return tuple(cast("Mapping[str, Iterable[str]]", wired).get(key, ()))
+    kind = REFERS_TO.get(key)
+    return tuple(
+        urn for urn in resource.get("depends_on") or () if kind and urn.split("::")[2].rsplit("$", 1)[-1] == kind
+    )
+
+
+def _options(old: Resource, new: Resource) -> list[Difference]:
+    words = (("protect", "option protect"), ("retain_on_delete", "option retainOnDelete"))
+    return [
+        Difference(path=said, old=bool(old.get(key)), new=bool(new.get(key)))
+        for key, said in words
+        if bool(old.get(key)) != bool(new.get(key)) and key in old and key in new
+    ]
+
+
+def _reasons(old: Resource, new: Resource, found: Sequence[Difference]) -> tuple[Difference, ...]:
+    type_ = str(new["type"])
+    if type_ != old["type"]:
+        return (Difference(path="type", old=old["type"], new=type_),)
+    reasons: list[Difference] = []
+    for path in replacing(type_):
+        inside = [each for each in found if _under(_unindexed(each.path), path)]
+        # A whole object that comes or goes holds the path without naming it.
+        around = [
+            each
+            for each in found
+            if path.startswith(f"{_unindexed(each.path)}.") and at(_inputs(old), path) != at(_inputs(new), path)
+        ]
+        reasons += [each for each in (*inside, *around) if each not in reasons]
+    for path in SHRINKING.get(type_, ()):
+        reasons += [each for each in found if _unindexed(each.path) == path and _smaller(each)]
+    for path in TAKEN_AWAY.get(type_, ()):
+        reasons += [each for each in found if _unindexed(each.path) == path and each.new in (ABSENT, [], None)]
+    return tuple(reasons)
+
+
+def _under(path: str, wanted: str) -> bool:
+    return path == wanted or path.startswith(f"{wanted}.")
+
+
+def _smaller(difference: Difference) -> bool:
+    def figure(value: object) -> float | None:
+        try:
+            return float(cast("Any", value))
+        except (TypeError, ValueError):
+            return None
+
+    old, new = figure(difference.old), figure(difference.new)
+    return old is not None and new is not None and new < old
+
+
+def _spread(changes: Sequence[Change], pairs: Sequence[Pair]) -> list[Change]:
+    """Replacements spread: what refers to a replaced resource by a value that can't be changed in place is replaced
+    too.
+    """
+    by_urn = {each.urn: each for each in changes}
+    grown = True
+    while grown:
+        grown = False
+        replaced = {urn for urn, each in by_urn.items() if each.op == "replace"}
+        for pair in pairs:
+            old, new = pair.old, pair.new
+            if old is None or new is None or str(new["urn"]) in replaced or not new.get("custom", True):
+                continue
+            reasons = [
+                each for path in replacing(str(new["type"])) if (each := _follows(new, path, replaced)) is not None
+            ]
+            if not reasons:
+                continue
+            urn = str(new["urn"])
+            known = by_urn.get(urn) or Change(
+                op="update", urn=urn, type=str(new["type"]), name=str(new["name"]), component="", old=old, new=new
+            )
+            by_urn[urn] = replace(
+                known, op="replace", differences=(*known.differences, *reasons), reasons=tuple(reasons)
+            )
+            grown = True
+    return list(by_urn.values())
+
+
+def _follows(new: Resource, path: str, replaced: set[str]) -> Difference | None:
+    if not opaque(at(_inputs(new), path)):
+        return None
+    found = sorted(set(sources(new, path.split(".")[0])) & replaced)
+    if not found:
+        return None
+    names = ", ".join(urn.rsplit("::", 1)[-1] for urn in found)
+    return Difference(path=path, old=UNKNOWN, new=f"{UNKNOWN}: {names} is replaced")
+
+
+def component_of(resource: Resource, parents: Mapping[str, Resource]) -> str:
+    """The name of the outermost component that holds the resource, or the stack's own word for what stands alone."""
+    at_, found = resource, ""
+    seen: set[str] = set()
+    while True:
+        if not at_.get("custom", True) and not str(at_.get("type", "")).startswith("pulumi:"):
+            found = str(at_["name"])
+        parent = str(at_.get("parent") or "")
+        if parent in seen or parent not in parents:
+            return found or "(the stack itself)"
+        seen.add(parent)
+        at_ = parents[parent]
+
+
+def counts(changes: Iterable[Change]) -> dict[str, int]:
+    """How many of each kind, of real resources: a component is only a folder for them."""
+    found: dict[str, int] = {"create": 0, "update": 0, "replace": 0, "delete": 0}
+    for each in changes:
+        if (each.new or each.old or {}).get("custom", True) and not each.type.startswith("pulumi:"):
+            found[each.op] += 1
+    return found

@@ -1,0 +1,145 @@
+"""Node groups whose machines a change takes away, swaps or adds, pool by pool.
+
+Hides how a node group finds out about its launch template (a new version, which no input names before the update), and
+what each way of changing costs a running job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from components.catalog import Catalog
+from trainshed.review.differences import Change, Resource, sources
+from trainshed.review.values import ABSENT, Difference, at, shown
+
+GROUP = "aws:eks/nodeGroup:NodeGroup"
+TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
+How = Literal["goes", "is replaced", "rolls", "shrinks", "grows", "comes"]
+_WORST: tuple[How, ...] = ("goes", "is replaced", "rolls", "shrinks", "grows", "comes")
+# What EKS answers with new machines: see UpdateNodegroupVersion.
+_ROLLING = ("version", "releaseVersion", "launchTemplate.version")
+# A change of these leaves the template's version as it is.
+_OUTSIDE_A_VERSION = ("tags", "updateDefaultVersion", "defaultVersion", "option ")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Roll:
+    """What becomes of one node group; `nodes` and `cards` are how many machines that touches at most."""
+
+    pool: str
+    group: str
+    how: How
+    nodes: int
+    cards: int
+    why: tuple[str, ...]
+    slowly: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "pool": self.pool,
+            "group": self.group,
+            "how": self.how,
+            "nodes": self.nodes,
+            "cards": self.cards,
+            "why": list(self.why),
+            "slowly": self.slowly,
+        }
+
+
+def rolls(changes: Sequence[Change], after: Sequence[Resource], cat: Catalog) -> tuple[Roll, ...]:
+    """The groups that change their machines, worst first."""
+    renewed = {each.urn: each for each in changes if each.type == TEMPLATE and _new_version(each)}
+    by_urn = {each.urn: each for each in changes if each.type == GROUP}
+    templates = {str(each["urn"]): each for each in after if each["type"] == TEMPLATE}
+    found = [roll for each in by_urn.values() if (roll := _changed(each, renewed, templates, cat)) is not None]
+    for resource in after:
+        if resource["type"] == GROUP and str(resource["urn"]) not in by_urn and (cause := _template(resource, renewed)):
+            found.append(
+                _roll(resource, templates, cat, pool=cause.component, how="rolls", why=_why(cause.differences))
+            )
+    return tuple(sorted(found, key=lambda each: (_WORST.index(each.how), -each.cards, -each.nodes, each.group)))
+
+
+def _new_version(change: Change) -> bool:
+    if change.op not in ("update", "replace"):
+        return False
+    return any(not each.path.startswith(_OUTSIDE_A_VERSION) for each in change.differences)
+
+
+def _template(group: Resource, renewed: Mapping[str, Change]) -> Change | None:
+    return next((renewed[urn] for urn in sources(group, "launchTemplate") if urn in renewed), None)
+
+
+def _changed(
+    change: Change, renewed: Mapping[str, Change], templates: Mapping[str, Resource], cat: Catalog
+) -> Roll | None:
+    old, new = change.old, change.new
+    if new is None and old is not None:
+        return _roll(old, templates, cat, pool=change.component, how="goes", why=())
+    if new is None:
+        return None
+    if old is None:
+        return _roll(new, templates, cat, pool=change.component, how="comes", why=())
+    if change.op == "replace":
+        return _roll(old, templates, cat, pool=change.component, how="is replaced", why=_why(change.reasons))
+    rolling = [each for each in change.differences if each.path in _ROLLING]
+    template = _template(new, renewed)
+    if rolling or template:
+        why = (*_why(rolling), *(_why(template.differences) if template else ()))
+        return _roll(new, templates, cat, pool=change.component, how="rolls", why=why)
+    before, after = _most(old), _most(new)
+    if before != after:
+        size = f"{before:,} → {after:,} nodes"
+        how: How = "shrinks" if after < before else "grows"
+        return _roll(new, templates, cat, pool=change.component, how=how, why=(size,), nodes=abs(after - before))
+    return None
+
+
+def _roll(
+    group: Resource,
+    templates: Mapping[str, Resource],
+    cat: Catalog,
+    *,
+    pool: str,
+    how: How,
+    why: tuple[str, ...],
+    nodes: int | None = None,
+) -> Roll:
+    inputs: Mapping[str, Any] = group.get("inputs") or {}
+    count = _most(group) if nodes is None else nodes
+    at_once = at(inputs, "updateConfig.maxUnavailable")
+    slowly = f"{at_once} at a time" if how == "rolls" and isinstance(at_once, int) else ""
+    if slowly and at(inputs, "updateConfig.updateStrategy") == "MINIMAL":
+        slowly += ", the old machine before the new one"
+    cards = count * cards_of(group, templates, cat)
+    return Roll(pool=pool, group=str(group["name"]), how=how, nodes=count, cards=cards, why=why, slowly=slowly)
+
+
+def _why(found: Iterable[Difference]) -> tuple[str, ...]:
+    return tuple(
+        f"{each.path}: {shown(each.old)} → {shown(each.new)}" for each in found if not each.path.startswith("tags")
+    )
+
+
+def _most(group: Resource) -> int:
+    size = at(group.get("inputs") or {}, "scalingConfig.maxSize")
+    return size if isinstance(size, int) else 0
+
+
+def cards_of(group: Resource, templates: Mapping[str, Resource], cat: Catalog) -> int:
+    """Cards of one machine of the group; the fewest when it may be of several types."""
+    named = at(group.get("inputs") or {}, "instanceTypes")
+    types = [str(each) for each in named] if isinstance(named, list) else []
+    if not types:
+        urns = sources(group, "launchTemplate")
+        own = [at(templates[urn].get("inputs") or {}, "instanceType") for urn in urns if urn in templates]
+        types = [str(each) for each in own if each != ABSENT]
+    return min((cat.instances[each].cards if each in cat.instances else 0 for each in types), default=0)
+
+
+def cards(resources: Sequence[Resource], cat: Catalog) -> int:
+    """Cards of a whole stack, every group at its largest."""
+    templates = {str(each["urn"]): each for each in resources if each["type"] == TEMPLATE}
+    return sum(_most(each) * cards_of(each, templates, cat) for each in resources if each["type"] == GROUP)

@@ -1,0 +1,133 @@
+"""Declared values: whether two differ, where, and how one is shown to a reviewer.
+
+Hides the engine's wire markers: whatever is unknown or secret reads `<unknown>` and `<secret>` from here on, and no
+secret is ever shown.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+UNKNOWN = "<unknown>"
+SECRET = "<secret>"
+ABSENT = "<absent>"
+_UNKNOWN_WIRE = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+_SIGNATURE = "4dabf18193072939515e22adb298388d"
+_SECRET_WIRE = "1b47061264138c4ac30d75fd1eb44270"
+_LONGEST = 160
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """One value that changed; a side that has none reads `<absent>`."""
+
+    path: str
+    old: Any
+    new: Any
+
+    def as_json(self) -> dict[str, Any]:
+        return {"path": self.path, "old": shown(self.old), "new": shown(self.new)}
+
+
+def plain(value: object) -> Any:
+    """An engine's JSON value with markers in place of unknowns and secrets, and whole floats as integers."""
+    if isinstance(value, Mapping):
+        found = cast("Mapping[str, object]", value)
+        if _SIGNATURE in found:
+            return SECRET if found[_SIGNATURE] == _SECRET_WIRE else plain(found.get("value", UNKNOWN))
+        return {key: plain(part) for key, part in found.items() if key not in ("__defaults", "__internal")}
+    if isinstance(value, list):
+        return [plain(part) for part in cast("list[object]", value)]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str):
+        if value == "[secret]":
+            return SECRET
+        return UNKNOWN if value == _UNKNOWN_WIRE else value.replace(_UNKNOWN_WIRE, UNKNOWN)
+    return value
+
+
+def opaque(value: object, marker: str = UNKNOWN) -> bool:
+    """Whether the marker stands anywhere in the value."""
+    if isinstance(value, Mapping):
+        return any(opaque(part, marker) for part in cast("Mapping[str, object]", value).values())
+    if isinstance(value, list | tuple):
+        return any(opaque(part, marker) for part in cast("list[object]", value))
+    return isinstance(value, str) and marker in value
+
+
+def at(inputs: Mapping[str, Any], path: str) -> Any:
+    """The value at a dotted path; a list on the way is entered when it holds one entry. `<absent>` when there is
+    none.
+    """
+    value: Any = inputs
+    for key in path.split("."):
+        if isinstance(value, list) and len(cast("list[Any]", value)) == 1:
+            value = value[0]
+        if not isinstance(value, Mapping) or key not in value:
+            return ABSENT
+        value = cast("Mapping[str, Any]", value)[key]
+    return ABSENT if value is None else value
+
+
+def differences(old: object, new: object, path: str = "") -> Iterator[Difference]:
+    """Where two values differ, as deep as it can be told."""
+    if old == new:
+        return
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        before, after = cast("Mapping[str, Any]", old), cast("Mapping[str, Any]", new)
+        for key in sorted({*before, *after}):
+            below = f"{path}.{key}" if path else key
+            yield from differences(before.get(key, ABSENT), after.get(key, ABSENT), below)
+        return
+    if isinstance(old, list) and isinstance(new, list):
+        first, second = cast("list[Any]", old), cast("list[Any]", new)
+        if len(first) == len(second):
+            for index, (one, other) in enumerate(zip(first, second, strict=True)):
+                yield from differences(one, other, f"{path}[{index}]")
+            return
+        if sorted(map(_key, first)) == sorted(map(_key, second)):
+            return
+    documents = _documents(old, new)
+    if documents:
+        yield from differences(*documents, path)
+        return
+    if {_nothing(old), _nothing(new)} == {True}:
+        return
+    yield Difference(path=path, old=old, new=new)
+
+
+def _nothing(value: object) -> bool:
+    """An absent value and null are the same to the engine."""
+    return value is None or value == ABSENT
+
+
+def _key(value: object) -> str:
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+def _documents(old: object, new: object) -> tuple[object, object] | None:
+    """Both sides parsed, when both are JSON documents (policies, lifecycle rules)."""
+    if not (isinstance(old, str) and isinstance(new, str) and old[:1] in "{[" and new[:1] in "{[" and old and new):
+        return None
+    try:
+        return json.loads(old), json.loads(new)
+    except ValueError:
+        return None
+
+
+def shown(value: object) -> str:
+    """One line; a long text is cut and told by its length and digest, and a secret stays one."""
+    text = value if isinstance(value, str) else json.dumps(_veiled(value), ensure_ascii=False, default=str)
+    if len(text) <= _LONGEST:
+        return text
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    return f"{text[: _LONGEST - 60]}… ({len(text):,} characters, sha256 {digest})"
+
+
+def _veiled(value: object) -> object:
+    return plain(value) if isinstance(value, Mapping | list) else value

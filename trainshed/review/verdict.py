@@ -1,0 +1,250 @@
+"""A review: two sides of a stack, what lies between them, and whether the change may pass.
+
+Hides the order in which the parts are made, and which of them a broken side leaves out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from components import catalog
+from components.catalog import Catalog
+from components.planning.cost.estimate import estimate
+from components.spec.stack import StackSpec
+from infra.settings import from_file
+from trainshed.preview.policies import judge
+from trainshed.review.danger import Acknowledgement, Danger, Weaker, dangers, unused, weaker
+from trainshed.review.differences import Change, compare, counts
+from trainshed.review.engine_files import Step
+from trainshed.review.money import Money, drivers, newly_unpriced
+from trainshed.review.rolls import Roll, cards, rolls
+from trainshed.review.sources import Entry, Side
+from trainshed.review.stepped import stepped
+
+DELTA_RULE = "cost-change-within-ceiling"
+_WHY_NOT = "leaves out what this change adds without a known price"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Review:
+    """Everything that the comment says."""
+
+    stack: str
+    base: Side
+    head: Side
+    changes: tuple[Change, ...] | None
+    dangers: tuple[Danger, ...]
+    weaker: tuple[Weaker, ...]
+    rolls: tuple[Roll, ...]
+    money: Money
+    violations: tuple[Entry, ...]
+    unjudged: tuple[Entry, ...]
+    exempted: tuple[Entry, ...]
+    acknowledged: tuple[Acknowledgement, ...]
+    unused: tuple[Acknowledgement, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def mandatory(self) -> tuple[Entry, ...]:
+        return tuple(each for each in self.violations if each["level"] == "mandatory")
+
+    @property
+    def pending(self) -> tuple[Danger, ...]:
+        """Dangers that nobody acknowledged. What stays in the account when the stack lets go of it isn't lost."""
+        return tuple(each for each in self.dangers if not each.acknowledged and not each.retained)
+
+    @property
+    def passes(self) -> bool:
+        return not (self.mandatory or self.pending or self.head.broken or self.base.broken)
+
+    @property
+    def exit_code(self) -> int:
+        return 0 if self.passes else 1
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return counts(self.changes or ())
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "stack": self.stack,
+            "base": _side(self.base),
+            "head": _side(self.head),
+            "passes": self.passes,
+            "exit_code": self.exit_code,
+            "counts": self.counts,
+            "dangers": [each.as_json() for each in self.dangers],
+            "weaker_protection": [each.as_json() for each in self.weaker],
+            "pools": [each.as_json() for each in self.rolls],
+            "cost": self.money.as_json(),
+            "policies": [dict(each) for each in self.violations],
+            "policies_unjudged": [dict(each) for each in self.unjudged],
+            "policies_exempted": [dict(each) for each in self.exempted],
+            "acknowledged": [each.as_json() for each in self.acknowledged],
+            "acknowledged_unused": [each.as_json() for each in self.unused],
+            "notes": list(self.notes),
+            "changes": None if self.changes is None else [each.as_json() for each in self.changes],
+        }
+
+
+def _side(side: Side) -> dict[str, Any]:
+    return {
+        "label": side.label,
+        "exists": not side.absent,
+        "resources": len(side.resources),
+        "problems": [dict(each) for each in side.problems],
+        "failure": side.failure,
+    }
+
+
+def review(
+    stack: str, base: Side, head: Side, *, notes: Sequence[str] = (), steps: Mapping[str, Step] | None = None
+) -> Review:
+    """Put the two sides together; `steps` are an engine's own decisions about the same two states."""
+    cat = catalog.load()
+    whole = not (base.broken or head.broken)
+    changes = None
+    if whole:
+        changes = compare(base.resources, head.resources, comparable=base.known == head.known)
+        if steps:
+            changes = stepped(changes, steps, base.resources, head.resources)
+    accepted = _accepted(head, base)
+    found = dangers(changes or (), accepted)
+    money = _money(base, head, cat)
+    violations, unjudged, exempted = _judged(stack, head, money, cat)
+    return Review(
+        stack=stack,
+        base=base,
+        head=head,
+        changes=changes,
+        dangers=found,
+        weaker=weaker(changes or ()),
+        rolls=rolls(changes, head.resources, cat) if changes is not None else (),
+        money=money,
+        violations=_marked(violations, _known_before(stack, base)),
+        unjudged=unjudged,
+        exempted=exempted,
+        acknowledged=accepted,
+        unused=unused(accepted, found) if changes is not None else (),
+        notes=tuple(notes),
+    )
+
+
+def _accepted(head: Side, base: Side) -> tuple[Acknowledgement, ...]:
+    """The stack file's acknowledgements of what a review finds, in the file's order."""
+    before = {(each.get("id"), each.get("path"), each.get("reason")) for each in _written(base)}
+    return tuple(
+        Acknowledgement(
+            id=str(each["id"]),
+            path=str(each["path"]),
+            reason=str(each["reason"]),
+            old=(each["id"], each["path"], each["reason"]) in before,
+        )
+        for each in _written(head)
+        if str(each.get("id", "")).startswith("review-") and each.get("path") and str(each.get("reason") or "").strip()
+    )
+
+
+def _written(side: Side) -> list[Mapping[str, Any]]:
+    written = (side.settings or {}).get("trainshed:acknowledged")
+    return (
+        [cast("Mapping[str, Any]", each) for each in cast("list[object]", written) if isinstance(each, Mapping)]
+        if isinstance(written, list)
+        else []
+    )
+
+
+def _money(base: Side, head: Side, cat: Catalog) -> Money:
+    old = None if base.broken else _priced(base, cat)
+    new = None if head.broken else _priced(head, cat)
+    unpriced = tuple(new["unpriced"]) if new else ()
+    owed = (old.get("commitments") or ()) if old else ()
+    come = newly_unpriced(old, new) if old and new else []
+    both = (*base.resources, *head.resources)
+    return Money(
+        before=old["monthly"] if old else None,
+        after=new["monthly"] if new else None,
+        drivers=drivers(old, new, both) if old and new else (),
+        prices_as_of=cat.prices.as_of.isoformat(),
+        cards_before=None if base.broken else cards(base.resources, cat),
+        cards_after=None if head.broken else cards(head.resources, cat),
+        unpriced=unpriced,
+        unpriced_new=tuple(sorted({f"{each['what']}: {each['why']}" for each in come})),
+        commitments=tuple(each for each in new.get("commitments") or () if each not in owed) if new else (),
+    )
+
+
+def _priced(side: Side, cat: Catalog) -> Mapping[str, Any]:
+    spec = _spec(side, cat)
+    return estimate(side.resources, spec, cat, region=None if spec else _region(side))
+
+
+def _spec(side: Side, cat: Catalog) -> StackSpec | None:
+    """The stack as today's code reads it; older files that it can't read are priced by their resources alone."""
+    if side.stack_file is None or not side.stack_file.is_file():
+        return None
+    return from_file(str(side.stack_file), cat).stack
+
+
+def _region(side: Side) -> str | None:
+    written = (side.settings or {}).get("aws:region")
+    declared = (each["inputs"].get("region") for each in side.resources if each["type"] == "pulumi:providers:aws")
+    return str(written) if written else next((str(each) for each in declared if each), None)
+
+
+def _judged(
+    stack: str, head: Side, money: Money, cat: Catalog
+) -> tuple[tuple[Entry, ...], tuple[Entry, ...], tuple[Entry, ...]]:
+    """The head's own verdict, and this one's on what only a review knows: the difference in cost."""
+    if head.broken or money.after is None:
+        return (), (), ()
+    environment = str((head.settings or {}).get("trainshed:environment") or stack)
+    delta = money.delta["expected"] if money.delta else None
+    cost = {"monthly": money.after, "unpriced": list(money.unpriced)}
+    verdict = judge(head.resources, stack=stack, environment=environment, cost=cost, delta=delta)
+    # A rise that can't be priced must not pass the ceiling as a saving.
+    doubt = (
+        [{"pack": "cost", "rule": DELTA_RULE, "resource": "", "property": "delta", "why": _WHY_NOT}]
+        if not money.complete
+        else []
+    )
+    if head.policies is None:
+        return verdict.violations, (*verdict.unjudged, *doubt), verdict.exempted
+    own = tuple(each for each in head.policies if each["rule"] != DELTA_RULE)
+    added = tuple(each for each in verdict.violations if each["rule"] == DELTA_RULE)
+    excused = tuple(each for each in verdict.exempted if each["rule"] == DELTA_RULE)
+    return (*own, *added), (*head.unjudged, *doubt), (*head.exempted, *excused)
+
+
+def _known_before(stack: str, base: Side) -> Sequence[Entry] | None:
+    """What the base was told already; None when it can't be asked."""
+    if base.broken or base.policies is not None:
+        return None if base.broken else base.policies
+    if base.absent:
+        return ()
+    environment = str((base.settings or {}).get("trainshed:environment") or stack)
+    cost = {"monthly": {"low": 0, "expected": 0, "high": 0}, "unpriced": []}
+    return judge(base.resources, stack=stack, environment=environment, cost=cost).violations
+
+
+def _marked(violations: Sequence[Entry], before: Sequence[Entry] | None) -> tuple[Entry, ...]:
+    """Mandatory first, then by severity; `new` tells whether the base had it already (None when nobody asked there)."""
+    known = None if before is None else {_identity(each) for each in before}
+    severities = ("critical", "high", "medium", "low")
+
+    def rank(each: Entry) -> tuple[Any, ...]:
+        severity = str(each.get("severity", ""))
+        place = severities.index(severity) if severity in severities else len(severities)
+        return (each["level"] != "mandatory", each["new"] is False, place, each["rule"], each["resource"])
+
+    return tuple(
+        sorted(
+            ({**each, "new": None if known is None else _identity(each) not in known} for each in violations), key=rank
+        )
+    )
+
+
+def _identity(violation: Entry) -> tuple[str, ...]:
+    return tuple(str(violation.get(key, "")) for key in ("pack", "rule", "resource", "property"))
