@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from components.sizing.layout.layout import Job, Layout
-from components.sizing.machine import profiles as machines
+from components.sizing.machine import profiles
 from components.sizing.machine.profiles import NodeProfile
 from components.sizing.memory import memory
 from components.sizing.model import shape
@@ -72,10 +72,10 @@ def spec_of(row: Mapping[str, Any]) -> SizingSpec:
 
 
 def machine_of(spec: SizingSpec) -> NodeProfile:
-    card = machines.card_named(spec.hardware.accelerator or "")
+    card = profiles.card_named(spec.hardware.accelerator or "")
     if card is None:
         raise ValueError(f"no card named {spec.hardware.accelerator}")
-    return machines.of_accelerator(card, spec.hardware.cards_per_node, spec.hardware.network_gbps)
+    return profiles.of_accelerator(card, spec.hardware.cards_per_node, spec.hardware.network_gbps)
 
 
 def _seconds(

@@ -59,8 +59,8 @@ def _reasons(framework: Framework, job: Job, layout: Layout) -> Iterator[str]:
             yield f"joins a pipeline with zero1 at most, not {layout.sharding}"
         if layout.context > 1 and layout.context_method != "alltoall":
             yield "splits a sequence by exchanging heads only (context_method: alltoall)"
-    if framework == "megatron" and layout.sharding == "zero3" and layout.pipeline > 1:
-        yield "shards weights only without a pipeline"
+    if framework == "megatron" and layout.sharding in ("zero2", "zero3") and layout.pipeline > 1:
+        yield f"shards {'gradients' if layout.sharding == 'zero2' else 'weights'} only without a pipeline"
     if framework == "neuron" and layout.sharding in ("zero2", "zero3"):
         yield f"shards the optimizer state only (zero1), not {layout.sharding}"
     if (

@@ -6,6 +6,7 @@ The output layer, the router, norms and the attention kernel stay in 16 bits or 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from components.sizing.machine.profiles import CardProfile
 from components.spec.sizing import Precision
@@ -33,7 +34,12 @@ class Recipe:
 
 def recipe_of(precision: Precision, card: CardProfile) -> Recipe:
     """The recipe on a card; without narrow arithmetic the products run in 16 bits."""
-    eight, four = card.fp8_tflops or card.tflops, card.fp4_tflops or card.fp8_tflops or card.tflops
+    eight = card.fp8_tflops or card.tflops
+    return _recipe(precision, card.tflops, eight, card.fp4_tflops or eight)
+
+
+@lru_cache(maxsize=256)
+def _recipe(precision: Precision, plain: float, eight: float, four: float) -> Recipe:
     if precision == "fp8":
         return Recipe(bits=8, peak_tflops=eight, share=1.0, cast_forward=3.0, cast_backward=4.0, weight_bytes=2.0, gradient_bytes=2.0,
                       dispatch_bytes=2.0, kept=0.0, source="Transformer Engine: one scale a tensor, weight and transpose kept")  # fmt: skip
@@ -48,5 +54,5 @@ def recipe_of(precision: Precision, card: CardProfile) -> Recipe:
         # NVIDIA 2025 (arXiv 2509.25149): about 15 % of the linear layers stay in 16 bits, gradients pass a Hadamard transform.
         return Recipe(bits=4, peak_tflops=four, share=0.85, cast_forward=4.0, cast_backward=9.0, weight_bytes=2.0, gradient_bytes=2.0,
                       dispatch_bytes=2.0, kept=0.15, source="NVIDIA, Pretraining LLMs with NVFP4, 2025")  # fmt: skip
-    return Recipe(bits=16, peak_tflops=card.tflops, share=1.0, cast_forward=0.0, cast_backward=0.0, weight_bytes=2.0,
+    return Recipe(bits=16, peak_tflops=plain, share=1.0, cast_forward=0.0, cast_backward=0.0, weight_bytes=2.0,
                   gradient_bytes=4.0, dispatch_bytes=2.0, kept=1.0, source="16-bit products, 32-bit sums")  # fmt: skip

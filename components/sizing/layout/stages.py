@@ -5,6 +5,7 @@ Layers are dealt to chunks in the model's order; a chunk's rank follows from the
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -60,32 +61,61 @@ def chunks_of(layers: int, count: int, stages: Sequence[int]) -> tuple[int, ...]
 
 def stage_loads(shape: Shape, layout: Layout) -> tuple[StageLoad, ...]:
     """One load for each pipeline rank."""
-    experts = shape.experts
-    dense_first, every = (experts.dense_layers, experts.every) if experts else (shape.layers, 1)
-    return _loads(
-        (shape.layers, dense_first, every, shape.predictions),
+    return _loads(_model(shape), layout.pipeline, layout.virtual, layout.stages, layout.schedule == "zbv")
+
+
+def holdings(shape: Shape, layout: Layout) -> tuple[tuple[int, StageLoad], ...]:
+    """What ranks keep in memory, each different one with the first rank that has it.
+
+    That is a rank's stage, and under DualPipe also the stage at the other end.
+    """
+    return _holdings(
+        _model(shape),
         layout.pipeline,
         layout.virtual,
         layout.stages,
-        layout.schedule == "zbv",
+        layout.schedule if layout.schedule in ("zbv", "dualpipe") else "",
     )
 
 
-def holdings(shape: Shape, layout: Layout) -> tuple[StageLoad, ...]:
-    """What each rank keeps in memory: its stage, and under DualPipe also the stage at the other end."""
-    loads = stage_loads(shape, layout)
-    if layout.schedule != "dualpipe":
-        return loads
-    return tuple(
-        StageLoad(
-            dense=one.dense + other.dense,
-            sparse=one.sparse + other.sparse,
-            embedding=one.embedding or other.embedding,
-            head=one.head or other.head,
-            predictions=one.predictions + other.predictions,
+def counted(shape: Shape, layout: Layout) -> tuple[tuple[StageLoad, int], ...]:
+    """The different loads with the number of ranks that have each."""
+    return _counted(_model(shape), layout.pipeline, layout.virtual, layout.stages, layout.schedule == "zbv")
+
+
+def _model(shape: Shape) -> tuple[int, int, int, int]:
+    experts = shape.experts
+    dense_first, every = (experts.dense_layers, experts.every) if experts else (shape.layers, 1)
+    return shape.layers, dense_first, every, shape.predictions
+
+
+@lru_cache(maxsize=8192)
+def _counted(
+    model: tuple[int, int, int, int], pipeline: int, virtual: int, stages: tuple[int, ...], folded: bool
+) -> tuple[tuple[StageLoad, int], ...]:
+    return tuple(Counter(_loads(model, pipeline, virtual, stages, folded)).items())
+
+
+@lru_cache(maxsize=8192)
+def _holdings(
+    model: tuple[int, int, int, int], pipeline: int, virtual: int, stages: tuple[int, ...], schedule: str
+) -> tuple[tuple[int, StageLoad], ...]:
+    loads = _loads(model, pipeline, virtual, stages, schedule == "zbv")
+    if schedule == "dualpipe":
+        loads = tuple(
+            StageLoad(
+                dense=one.dense + other.dense,
+                sparse=one.sparse + other.sparse,
+                embedding=one.embedding or other.embedding,
+                head=one.head or other.head,
+                predictions=one.predictions + other.predictions,
+            )
+            for one, other in zip(loads, reversed(loads), strict=True)
         )
-        for one, other in zip(loads, reversed(loads), strict=True)
-    )
+    first: dict[StageLoad, int] = {}
+    for rank, load in enumerate(loads):
+        first.setdefault(load, rank)
+    return tuple((rank, load) for load, rank in first.items())
 
 
 @lru_cache(maxsize=8192)

@@ -96,12 +96,8 @@ def _states(job: Job, layout: Layout, load: StageLoad) -> _States:
 
 def of(job: Job, layout: Layout) -> Memory:
     """Memory of the fullest rank."""
-    seen: set[StageLoad] = set()
     fullest: tuple[float, _States, float] | None = None
-    for rank, load in enumerate(holdings(job.shape, layout)):
-        if load in seen:
-            continue  # of ranks alike, the first holds the most micro-batches
-        seen.add(load)
+    for rank, load in holdings(job.shape, layout):  # of ranks alike, the first holds the most micro-batches
         states, activations = _states(job, layout, load), rank_activations(job, layout, rank, load)
         total = states.weights + states.gradients + states.optimizer + activations
         if fullest is None or total > fullest[0]:

@@ -15,7 +15,7 @@ from components.sizing.plan.misfit import misfit, no_split
 from components.sizing.plan.request import Request
 from components.sizing.plan.result import Plan, lora_total_of
 from components.sizing.plan.search import Candidate, Found, search
-from components.sizing.run import goodput as good
+from components.sizing.run import goodput
 from components.sizing.run import money as cost
 from components.sizing.run.beside import Beside, beside
 from components.sizing.run.money import Amount, region_for
@@ -38,15 +38,16 @@ def planned(request: Request, cat: Catalog, nodes: int) -> tuple[Plan | None, li
     factor = request.measured.factor(used) if request.measured else 1.0
     step = best.step.total * factor
     steps = max(1, math.ceil(spec.training.tokens / best.job.tokens_per_step))
+    rate = goodput.FAILURE_RATE.value + (goodput.SPOT_RATE.value if request.buying == "spot" else 0.0)
     trainable = lora_total_of(request) if request.lora_rank else request.shape.total
-    saved = good.checkpoint(request.shape.total, trainable, used, best.layout.cards, step, steps)
-    share = good.goodput(used, saved)
+    saved = goodput.checkpoint(request.shape.total, trainable, used, best.layout.cards, step, steps, rate)
+    share = goodput.goodput(used, saved, rate)
     data = dataset_bytes(request.shape.vocab, spec.training.tokens)
     whole = campaign(request, best, share, used, factor, data)
     band = bands.of_step(best.job, best.layout, spec.parallelism, request.measured)
     wide = bands.of_days(band)
     days = Amount(low=whole.days * wide.low, expected=whole.days, high=whole.days * wide.high)
-    spare = good.spares(used)
+    spare = goodput.spares(used)
     region = region_for(machine, spec.hardware.region)
     kept = store(
         request.shape.vocab,

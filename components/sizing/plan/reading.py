@@ -13,7 +13,7 @@ from components.catalog import Catalog
 from components.naming import did_you_mean
 from components.problems import Problem, errors, in_file_order
 from components.sizing.plan import request
-from components.sizing.plan.request import Request
+from components.sizing.plan.request import PoolFacts, Request
 from components.spec.reading import document
 from components.spec.reading.document import Document
 from components.spec.reading.paths import parsed
@@ -96,12 +96,14 @@ def build(data: dict[str, Any], cat: Catalog, source: Document | None = None) ->
         recovery, resources = data.get("recovery"), data.get("resources")
         keep = recovery.get("keep_last") if isinstance(recovery, dict) else None
         nodes = resources.get("nodes") if isinstance(resources, dict) else None
+        pool = resources.get("pool") if isinstance(resources, dict) else None
         made, more = request.build(
             shaped.value,
             cat,
             name=str(data.get("task") or "task"),
             keep_last=keep if isinstance(keep, int) and keep > 0 else 5,
             task_nodes=nodes if isinstance(nodes, int) and not isinstance(nodes, bool) and nodes > 0 else None,
+            pool=PoolFacts(name=pool) if isinstance(pool, str) and pool else None,
         )
         told = {
             problem.path.partition(".")[0]

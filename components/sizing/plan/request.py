@@ -5,14 +5,15 @@ Left out, the machine is a p5.48xlarge and the goal thirty days. All that is wro
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from components.catalog import Catalog, UnknownInstanceType
 from components.naming import listed
 from components.problems import Problem, errors
 from components.sizing.layout import pipeline_text
-from components.sizing.machine import profiles as machines
+from components.sizing.machine import profiles
 from components.sizing.machine.profiles import NodeProfile
 from components.sizing.model import shape
 from components.sizing.model.shape import Shape
@@ -23,6 +24,17 @@ from components.spec.sizing import HardwareSpec, SizingSpec
 
 DEFAULT_INSTANCE = "p5.48xlarge"
 DEFAULT_DAYS = 30.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolFacts:
+    """The pool that the task runs in, as far as it is known: with a stack all of it, without one its name."""
+
+    name: str
+    purpose: str | None = None
+    zone: str | None = None
+    fabric: str | None = None
+    capacity: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,8 +52,7 @@ class Request:
     tuning: Tuning = DEFAULT
     measured: Measured | None = None
     buying: Buying | None = None  # how the pool's machines are bought; the first kind that has a price when None
-    pool: str | None = None
-    purpose: str | None = None
+    pool: PoolFacts | None = None
 
     @property
     def lora_rank(self) -> int:
@@ -49,7 +60,13 @@ class Request:
 
 
 def build(
-    spec: SizingSpec, cat: Catalog, *, name: str = "task", keep_last: int = 5, task_nodes: int | None = None
+    spec: SizingSpec,
+    cat: Catalog,
+    *,
+    name: str = "task",
+    keep_last: int = 5,
+    task_nodes: int | None = None,
+    pool: PoolFacts | None = None,
 ) -> tuple[Request | None, list[Problem]]:
     """The request, or the problems that stand in its way."""
     problems = [*_model(spec), *hardware_problems(spec.hardware, cat), *_precision(spec, cat), *_split(spec, cat)]
@@ -75,6 +92,7 @@ def build(
         days=days,
         keep_last=keep_last,
         filled=tuple(filled),
+        pool=pool,
     )
     return request, problems
 
@@ -82,10 +100,10 @@ def build(
 def _machine(spec: SizingSpec, cat: Catalog) -> NodeProfile | None:
     hardware = spec.hardware
     if hardware.accelerator:
-        card = machines.card_named(hardware.accelerator)
-        return machines.of_accelerator(card, hardware.cards_per_node, hardware.network_gbps) if card else None
+        card = profiles.card_named(hardware.accelerator)
+        return profiles.of_accelerator(card, hardware.cards_per_node, hardware.network_gbps) if card else None
     instance = cat.instances.get(hardware.instance_type or DEFAULT_INSTANCE)
-    return machines.of_instance(instance, hardware.network_gbps) if instance else None
+    return profiles.of_instance(instance, hardware.network_gbps) if instance else None
 
 
 def _model(spec: SizingSpec) -> Iterator[Problem]:
@@ -131,9 +149,9 @@ def hardware_problems(hardware: HardwareSpec, cat: Catalog) -> Iterator[Problem]
             hint="keep instance_type for machines of the catalog, accelerator for others",
         )
         return
-    if hardware.accelerator and machines.card_named(hardware.accelerator) is None:
-        near = machines.closest(hardware.accelerator)
-        hint = f'did you mean "{near}"?' if near else f"use one of: {', '.join(machines.names())}"
+    if hardware.accelerator and profiles.card_named(hardware.accelerator) is None:
+        near = profiles.closest(hardware.accelerator)
+        hint = f'did you mean "{near}"?' if near else f"use one of: {', '.join(profiles.names())}"
         yield Problem(
             id="accelerator-unknown",
             path="hardware.accelerator",
@@ -158,7 +176,7 @@ def hardware_problems(hardware: HardwareSpec, cat: Catalog) -> Iterator[Problem]
                 said=f"{instance.name} has no accelerator",
                 hint="use a type such as p5.48xlarge",
             )
-        elif machines.of_instance(instance) is None:
+        elif profiles.of_instance(instance) is None:
             yield Problem(
                 id="instance-speed-unknown",
                 path="hardware.instance_type",
@@ -181,7 +199,7 @@ def _precision(spec: SizingSpec, cat: Catalog) -> Iterator[Problem]:
     card = machine.card
     asked = spec.training.precision
     if asked.startswith("fp8") and card.fp8_tflops is None:
-        able = [other.name for other in machines.CARDS.values() if other.fp8_tflops]
+        able = [other.name for other in profiles.CARDS.values() if other.fp8_tflops]
         yield Problem(
             id="precision-missing",
             path="training.precision",
@@ -191,7 +209,7 @@ def _precision(spec: SizingSpec, cat: Catalog) -> Iterator[Problem]:
     if (asked == "nvfp4" and card.fp4_tflops is None) or (
         asked == "fp8-mx" and card.fp8_tflops and card.generation != "blackwell"
     ):
-        able = [other.name for other in machines.CARDS.values() if other.fp4_tflops]
+        able = [other.name for other in profiles.CARDS.values() if other.fp4_tflops]
         yield Problem(
             id="precision-missing",
             path="training.precision",

@@ -231,6 +231,7 @@ def _search(
     ignore_memory: bool,
 ) -> Found:
     clocks: dict[int, Clock] = {}
+    full_at: dict[tuple[int, ...], int] = {}  # the micro-batch that was too large for a split
     fitting: list[Candidate] = []
     tightest: tuple[float, Layout, Job, Memory] | None = None
     tried = 0
@@ -239,6 +240,9 @@ def _search(
         if clock is None:
             clock = clocks[batch] = Clock(job_of(shape, machine, training, batch), tuning, micro_batch_bytes)
         best: Candidate | None = None
+        split = (layout.tensor, layout.context, layout.pipeline, layout.data, layout.expert, layout.virtual)
+        if full_at.get(split, layout.micro_batch) < layout.micro_batch:
+            continue
         for sharding, recompute in keepings(layout, training):
             tried += 1
             full = complete(layout, training, asked, machine, sharding, recompute, states)
@@ -252,10 +256,12 @@ def _search(
             candidate = Candidate(layout=full, job=clock.job, step=clock.step(full), memory=held)
             if best is None or candidate.step.total < best.step.total:
                 best = candidate
-            if recompute != "none" and not ignore_memory:
-                break  # what costs more time and less memory can't be better than what fits already
+            if not ignore_memory:
+                break  # what follows costs more time for less memory
         if best:
             fitting.append(best)
+        elif not ignore_memory:
+            full_at[split] = layout.micro_batch
     fitting.sort(
         key=lambda c: (-c.tokens_per_second, c.layout.tensor, c.layout.pipeline, c.layout.virtual, c.layout.micro_batch)
     )

@@ -9,7 +9,9 @@ from typing import Any
 
 from components.sizing.plan.result import Plan, flops_per_token, lora_total_of
 from components.sizing.plan.search import Candidate
+from components.sizing.report import campaign
 from components.sizing.report.assumptions import assumptions
+from components.sizing.report.words import NAMES
 from components.sizing.run.money import Amount
 from components.sizing.stack.section import stack_section, zone_for
 from components.sizing.step.step import StepTime
@@ -59,7 +61,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
             "alternatives": [
                 {
                     **_layout(other),
-                    "step_seconds": _r(other.step.total),
+                    "step_seconds": _r(other.step.total * plan.factor),
                     "memory_gib": _r(other.memory.total),
                     "why": why(other, plan.best),
                 }
@@ -70,11 +72,11 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "global_batch": plan.best.job.global_batch,
         "steps": plan.steps,
         "step_seconds": {
-            "low": _r(step.total * band.low),
-            "expected": _r(step.total),
-            "high": _r(step.total * band.high),
+            "low": _r(plan.step_seconds * band.low),
+            "expected": _r(plan.step_seconds),
+            "high": _r(plan.step_seconds * band.high),
             "band": band.why,
-            "split": parts(step),
+            "split": parts(step, plan.factor),
         },
         "mfu": _r(plan.mfu),
         "mfu_convention": MFU_CONVENTION,
@@ -127,15 +129,20 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "stack": stack_section(
             asked, store, nodes=plan.nodes, spares=plan.spares, cards=plan.cards, region=plan.region
         ),
+        "campaign": campaign.campaign_json(plan),
+        "beside": campaign.beside_json(plan),
+        "power": campaign.power_json(plan),
+        "frameworks": campaign.frameworks_json(plan),
         "filled_in": list(asked.filled),
         "assumptions": assumptions(),
         "problems": [problem.as_json() for problem in plan.problems],
     }
 
 
-def parts(step: StepTime) -> dict[str, float]:
-    """Seconds of a step by cause; traffic counts where nothing hides it."""
-    return {
+def parts(step: StepTime, factor: float = 1.0) -> dict[str, float]:
+    """Seconds of a step by cause; traffic counts where nothing hides it. `factor` is the correction by own runs."""
+    measured = {} if factor == 1.0 else {"measured": _r(step.total * (factor - 1))}
+    return measured | {
         "compute": _r(step.compute),
         "tensor": _r(step.tensor),
         "pipeline_bubble": _r(step.bubble),
@@ -210,21 +217,6 @@ def _why_best(plan: Plan) -> str:
     return f"the most tokens a second of {len(plan.found.fitting)} splits that fit ({plan.found.tried} tried)"
 
 
-_NAMES = {
-    "compute": "arithmetic",
-    "tensor": "tensor traffic",
-    "pipeline_bubble": "pipeline bubble",
-    "pipeline_send": "stage traffic",
-    "data_parallel": "data-parallel traffic",
-    "expert": "expert traffic",
-    "context": "context traffic",
-    "optimizer": "optimizer",
-    "scale": "stragglers",
-    "host": "waiting for launches",
-    "offload": "traffic to the host",
-}
-
-
 def why(other: Candidate, best: Candidate) -> str:
     """What makes a split slower than the best, by its largest difference a token."""
     slower = best.tokens_per_second / other.tokens_per_second - 1
@@ -234,7 +226,7 @@ def why(other: Candidate, best: Candidate) -> str:
     if more <= 0:
         return f"{slower:.1%} slower"
     idle = "" if other.layout.cards == best.layout.cards else f", on {other.layout.cards} cards"
-    return f"{slower:.1%} slower: {_NAMES[name]} adds {more:.2f} s{idle}"
+    return f"{slower:.1%} slower: {NAMES[name]} adds {more:.2f} s{idle}"
 
 
 def _cost(plan: Plan) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Pictures of a plan as hand-drawn SVG: what a step and a card's memory are made of, and how a sweep comes out.
 
-Hides scales and ticks; colours come from the page's style, so that the pictures follow it into the dark.
+Colours come from the page's style, so that the pictures follow it into the dark.
 """
 
 from __future__ import annotations
@@ -69,6 +69,37 @@ def line(title: str, points: list[tuple[str, float, float, float]], unit: str) -
         out.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" class="point"><title>{escape(tip)}</title></circle>')
         out.append(f'<text x="{x:.1f}" y="{height - bottom + 20}" text-anchor="middle">{escape(label)}</text>')
     out.append(f'<text x="4" y="12">{escape(unit)}</text></svg>')
+    return "".join(out)
+
+
+def scatter(title: str, points: list[tuple[str, float, float, bool]], x_unit: str, y_unit: str) -> str:
+    """Points as (label, x, y, whether it lies on the frontier); the frontier is joined by a line."""
+    height, left, bottom = 300, 70, 40
+    right_most = max(x for _, x, _, _ in points) * 1.08 or 1.0
+    top = max(y for _, _, y, _ in points) * 1.08 or 1.0
+    inner_w, inner_h = _WIDTH - left - 20, height - bottom - 14
+
+    def spot(x: float, y: float) -> tuple[float, float]:
+        return left + inner_w * x / right_most, 14 + inner_h * (1 - y / top)
+
+    out = [f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(title)}">']
+    for tick in _ticks(top):
+        _, y = spot(0, tick)
+        out.append(f'<line x1="{left}" x2="{_WIDTH - 20}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>')
+        out.append(f'<text x="{left - 8}" y="{y + 4:.1f}" text-anchor="end">{tick:g}</text>')
+    for tick in _ticks(right_most):
+        x, _ = spot(tick, 0)
+        out.append(f'<text x="{x:.1f}" y="{height - bottom + 20}" text-anchor="middle">{tick:g}</text>')
+    path = " ".join("{:.1f},{:.1f}".format(*spot(x, y)) for _, x, y, best in points if best)
+    out.append(f'<polyline points="{path}" class="curve"/>')
+    for label, days, money, best in points:
+        x, y = spot(days, money)
+        tip = f"{label}: {days:.3g} {x_unit}, {money:.3g} {y_unit}"
+        size = 6 if best else 3
+        mark = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size}" class="point"><title>{escape(tip)}</title></circle>'
+        out.append(mark)
+    out.append(f'<text x="4" y="12">{escape(y_unit)}</text>')
+    out.append(f'<text x="{_WIDTH - 20}" y="{height - 4}" text-anchor="end">{escape(x_unit)}</text></svg>')
     return "".join(out)
 
 

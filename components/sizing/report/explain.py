@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from components.sizing.memory.activations import layer_activations
 from components.sizing.memory.memory import FRAGMENTATION, FRAMEWORK
 from components.sizing.plan.plan import Plan
-from components.sizing.run import goodput as good
+from components.sizing.report.words import NAMES
+from components.sizing.run import goodput
 from components.sizing.step.counts import heaviest
 
 
@@ -24,6 +25,9 @@ class FormulaLine:
     formula: str
     numbers: str
     result: str
+
+
+_PARTS = ("compute", "tensor", "bubble", "pipeline", "data", "expert", "context", "optimizer", "scale")
 
 
 def explain(plan: Plan) -> list[FormulaLine]:
@@ -136,19 +140,8 @@ def _memory(plan: Plan) -> list[FormulaLine]:
 
 def _step(plan: Plan) -> list[FormulaLine]:
     step, layout = plan.best.step, plan.best.layout
-    names = {
-        "compute": "arithmetic",
-        "tensor": "tensor traffic",
-        "bubble": "pipeline bubble",
-        "pipeline": "stage traffic",
-        "data": "data traffic",
-        "expert": "expert traffic",
-        "context": "context traffic",
-        "optimizer": "optimizer",
-        "scale": "stragglers",
-        "host": "waiting for launches",
-        "offload": "traffic to the host",
-    }
+    keys = {"bubble": "pipeline_bubble", "pipeline": "pipeline_send", "data": "data_parallel"}
+    names = {key: NAMES[keys.get(key, key)] for key in (*_PARTS, "host", "offload")}
     formulas = {
         "compute": "micro-batches x layers of a stage x (forward + backward + recomputed); "
         "a product takes FLOPs / (peak x matrix efficiency) + half of its memory time",
@@ -189,7 +182,7 @@ def _step(plan: Plan) -> list[FormulaLine]:
             name="step",
             formula="sum",
             numbers=f"band x {plan.band.low:.2f} .. x {plan.band.high:.2f} ({plan.band.why})",
-            result=f"{step.total:.3f} s",
+            result=f"{plan.step_seconds:.3f} s",
         )
     )
     lines.append(
@@ -197,7 +190,7 @@ def _step(plan: Plan) -> list[FormulaLine]:
             group="step",
             name="MFU",
             formula="FLOPs a token x tokens a step / (step x cards x peak)",
-            numbers=f"{plan.flops_per_token:.4g} x {plan.best.job.tokens_per_step:,} / ({step.total:.3f} x {plan.cards:,} x "
+            numbers=f"{plan.flops_per_token:.4g} x {plan.best.job.tokens_per_step:,} / ({plan.step_seconds:.3f} x {plan.cards:,} x "
             f"{plan.request.machine.card.tflops * 1e12:.4g})",
             result=f"{plan.mfu:.1%} (hardware FLOPs: {plan.hfu:.1%})",
         )
@@ -208,7 +201,7 @@ def _step(plan: Plan) -> list[FormulaLine]:
 def _run(plan: Plan) -> list[FormulaLine]:
     share, saved = plan.goodput, plan.checkpoint
     lost = share.detection_seconds + share.restart_seconds + share.lost_seconds
-    mean = plan.nodes * share.failures_per_node_day * good.REPAIR_DAYS.value
+    mean = plan.nodes * share.failures_per_node_day * goodput.REPAIR_DAYS.value
     return [
         FormulaLine(
             group="run",
@@ -264,7 +257,7 @@ def _storage(plan: Plan) -> list[FormulaLine]:
             group="storage",
             name="checkpoint",
             formula="14 bytes a parameter that learns",
-            numbers=f"{saved.bytes / good.BYTES_PER_PARAMETER.value:,.0f} x 14",
+            numbers=f"{saved.bytes / goodput.BYTES_PER_PARAMETER.value:,.0f} x 14",
             result=f"{saved.bytes / 1e12:.3g} TB",
         ),
         FormulaLine(

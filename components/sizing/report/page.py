@@ -5,16 +5,20 @@ Hides the page's style; every text from a task file is escaped.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
 from components.problems import Problem, render
+from components.sizing.advice.frontier import Frontier
 from components.sizing.plan.plan import Plan
 from components.sizing.plan.what_if import Sweep
 from components.sizing.report import answer, charts
 from components.sizing.report.assumptions import assumptions
 from components.sizing.report.explain import explain
-from components.sizing.report.tables import Table, count, sweep_table, tables
+from components.sizing.report.tables import sweep_table, tables
+from components.sizing.report.terms import TERMS
+from components.sizing.report.words import NAMES, PlanTable, count
 
 _STYLE = """
 :root{--ink:#1c2430;--soft:#5b6675;--line:#d9dee5;--page:#fff;--mark:#3b6fb6;--warn:#9a5b00}
@@ -32,7 +36,14 @@ pre{overflow-x:auto;background:rgba(127,127,127,.12);padding:.8rem}
 """
 
 
-def html(plan: Plan, sweeps: list[Sweep], problems: list[Problem], stack_text: str) -> str:
+def html(
+    plan: Plan,
+    sweeps: list[Sweep],
+    problems: list[Problem],
+    stack_text: str,
+    more: Sequence[PlanTable] = (),
+    drawn: Frontier | None = None,
+) -> str:
     """The whole page."""
     data = answer.as_json(plan)
     memory: dict[str, Any] = data["memory_gib"]
@@ -43,8 +54,11 @@ def html(plan: Plan, sweeps: list[Sweep], problems: list[Problem], stack_text: s
     out.append(f"<title>{escape(plan.request.name)}: capacity plan</title><style>{_STYLE}</style><body>")
     out.append(f"<h1>{escape(plan.request.name)}</h1><p>{escape(headline(plan))}</p>")
     out += [f'<p class="warn">{escape(render(problem))}</p>' for problem in problems]
-    out += [_table(table) for table in tables(plan)[:1]]
-    out.append("<h2>One step</h2>" + charts.bar("One step", list(answer.parts(plan.best.step).items()), "s"))
+    out += [_table(table) for table in (*tables(plan)[:1], *more)]
+    if drawn and len(drawn.points) > 1:
+        points = [(f"{point.nodes} {point.buying}", point.days, point.usd / 1e6, point.best) for point in drawn.points]
+        out.append("<h2>Days against money</h2>" + charts.scatter("Days against money", points, "days", "million USD"))
+    out.append("<h2>One step</h2>" + charts.bar("One step", _named(plan), "s"))
     out.append("<h2>Memory of a card</h2>" + charts.bar("Memory of a card", held, "GiB", plan.memory.usable))
     out += [_table(table) for table in tables(plan)[1:]]
     for sweep in sweeps:
@@ -52,14 +66,21 @@ def html(plan: Plan, sweeps: list[Sweep], problems: list[Problem], stack_text: s
     if stack_text:
         out.append(f"<h2>To paste into a stack file</h2><pre>{escape(stack_text)}</pre>")
     rows = tuple((line.group, line.name, line.formula, line.numbers, line.result) for line in explain(plan))
-    out.append(_table(Table("Every formula with its numbers", ("part", "what", "formula", "numbers", "result"), rows)))
+    out.append(
+        _table(PlanTable("Every formula with its numbers", ("part", "what", "formula", "numbers", "result"), rows))
+    )
+    out.append(_table(PlanTable("Terms", ("term", "meaning"), TERMS)))
     assumed = tuple(
         (str(one["name"]), _value(one["value"]), _range(one), str(one["unit"]), str(one["source"]))
         for one in assumptions()
     )
-    out.append(_table(Table("Assumptions", ("constant", "value", "range", "unit", "source"), assumed)))
+    out.append(_table(PlanTable("Assumptions", ("constant", "value", "range", "unit", "source"), assumed)))
     out.append(f'<p class="soft">{escape(answer.MFU_CONVENTION)}</p></body></html>')
     return "".join(out)
+
+
+def _named(plan: Plan) -> list[tuple[str, float]]:
+    return [(NAMES[key], seconds) for key, seconds in answer.parts(plan.best.step, plan.factor).items()]
 
 
 def headline(plan: Plan) -> str:
@@ -92,7 +113,7 @@ def _plots(sweep: Sweep) -> str:
     return days + charts.line(f"cost over {sweep.key}", money, "million USD")
 
 
-def _table(table: Table, *, heading: bool = True) -> str:
+def _table(table: PlanTable, *, heading: bool = True) -> str:
     head = "".join(f"<th>{escape(cell)}</th>" for cell in table.columns)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in table.rows)
     title = f"<h2>{escape(table.title)}</h2>" if heading else ""

@@ -1,32 +1,22 @@
-"""The plan as tables of text, for the terminal and the page alike.
-
-Hides how numbers are written for people: thousands apart, bytes and money in the unit that keeps them short.
-"""
+"""The plan as tables of text, for the terminal and the page alike."""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 from components.sizing.plan.plan import Plan
 from components.sizing.plan.search import Candidate
 from components.sizing.plan.what_if import Sweep
 from components.sizing.report.answer import alternatives, parts, why
+from components.sizing.report.campaign import beside_table, campaign_table, frameworks_table
+from components.sizing.report.words import NAMES, PlanTable, count, dollars, hours, size
 from components.sizing.run.money import Amount
 
 
-class Table(NamedTuple):
-    """A title, column heads and rows of text."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+def tables(plan: Plan) -> list[PlanTable]:
+    own = [summary(plan), splits(plan), step(plan), memory(plan), campaign_table(plan), running(plan), storage(plan)]
+    return [*own, beside_table(plan), frameworks_table(plan), cost(plan)]
 
 
-def tables(plan: Plan) -> list[Table]:
-    return [summary(plan), splits(plan), step(plan), memory(plan), running(plan), storage(plan), cost(plan)]
-
-
-def summary(plan: Plan) -> Table:
+def summary(plan: Plan) -> PlanTable:
     shape = plan.request.shape
     active = f", {count(shape.active)} active" if shape.experts else ""
     idle = f"; {plan.idle_cards:,} cards idle" if plan.idle_cards else ""
@@ -60,10 +50,10 @@ def summary(plan: Plan) -> Table:
             f"99 % cover of repairs; a reserve of {plan.reserve_fraction:.0%} would be {plan.reserve_nodes:,} nodes",
         ),
     ]
-    return Table("Answer", ("", "value", "detail"), tuple(rows))
+    return PlanTable("Answer", ("", "value", "detail"), tuple(rows))
 
 
-def splits(plan: Plan) -> Table:
+def splits(plan: Plan) -> PlanTable:
     rows = [_split(plan.best, "chosen")]
     rows += [_split(other, why(other, plan.best)) for other in alternatives(plan)]
     columns = (
@@ -80,7 +70,7 @@ def splits(plan: Plan) -> Table:
         "GiB",
         "why",
     )
-    return Table("Split", columns, tuple(rows))
+    return PlanTable("Split", columns, tuple(rows))
 
 
 def _split(candidate: Candidate, reason: str) -> tuple[str, ...]:
@@ -101,18 +91,17 @@ def _split(candidate: Candidate, reason: str) -> tuple[str, ...]:
     )
 
 
-def step(plan: Plan) -> Table:
+def step(plan: Plan) -> PlanTable:
     total = plan.step_seconds
-    named = {"compute": "arithmetic", "tensor": "tensor traffic", "scale": "stragglers"}
     rows = [
-        (named.get(name, name.replace("_", " ")), f"{value:.3f}", f"{value / total:.1%}")
-        for name, value in parts(plan.best.step).items()
-        if value > 0
+        (NAMES[name], f"{value:.3f}", f"{value / total:.1%}")
+        for name, value in parts(plan.best.step, plan.factor).items()
+        if value
     ]
-    return Table("One step: what nothing hides", ("part", "seconds", "share"), tuple(rows))
+    return PlanTable("One step: what nothing hides", ("part", "seconds", "share"), tuple(rows))
 
 
-def memory(plan: Plan) -> Table:
+def memory(plan: Plan) -> PlanTable:
     held = plan.memory
     rows = [
         (name, f"{value:.2f}")
@@ -126,16 +115,16 @@ def memory(plan: Plan) -> Table:
             ("usable", held.usable),
         )
     ]
-    return Table(
+    return PlanTable(
         f"Memory of a card in the fullest stage: {'fits' if held.fits else 'does not fit'}",
         ("part", "GiB"),
         tuple(rows),
     )
 
 
-def running(plan: Plan) -> Table:
+def running(plan: Plan) -> PlanTable:
     share, saved = plan.goodput, plan.checkpoint
-    return Table(
+    return PlanTable(
         "Failures and checkpoints",
         ("", "value", "detail"),
         (
@@ -159,13 +148,13 @@ def running(plan: Plan) -> Table:
     )
 
 
-def storage(plan: Plan) -> Table:
+def storage(plan: Plan) -> PlanTable:
     store = plan.store
     network = plan.best.step.network_bytes
     gbps = network * 8 / plan.step_seconds / 1e9
     available = plan.request.machine.network_gbps / plan.request.machine.cards
     efa, bandwidth = ", EFA" if store.lustre_efa else "", store.lustre_gib / 1024 * store.lustre_throughput * 1e6
-    return Table(
+    return PlanTable(
         "Storage and network",
         ("", "value", "detail"),
         (
@@ -191,7 +180,7 @@ def storage(plan: Plan) -> Table:
     )
 
 
-def cost(plan: Plan) -> Table:
+def cost(plan: Plan) -> PlanTable:
     money = plan.money
     rows: list[tuple[str, ...]] = []
     for kind, amount in money.by_capacity.items():
@@ -204,10 +193,10 @@ def cost(plan: Plan) -> Table:
             rows.append((kind, "", amount, "", ""))
     where = f" in {plan.region}" if plan.request.machine.instance else ""
     title = f"Cost of {plan.nodes + plan.spares:,} nodes{where}, storage included, prices of {money.prices_as_of}"
-    return Table(title, ("capacity", "low", "expected", "high", "USD a node-hour"), tuple(rows))
+    return PlanTable(title, ("capacity", "low", "expected", "high", "USD a node-hour"), tuple(rows))
 
 
-def sweep_table(sweep: Sweep) -> Table:
+def sweep_table(sweep: Sweep) -> PlanTable:
     rows: list[tuple[str, ...]] = []
     for label, found in sweep.rows:
         if isinstance(found, str):
@@ -229,37 +218,6 @@ def sweep_table(sweep: Sweep) -> Table:
                 problems or split,
             )
         )
-    return Table(
+    return PlanTable(
         f"What if {sweep.key}", (sweep.key, "nodes", "cards", "days", "s/step", "MFU", "cost", "split"), tuple(rows)
     )
-
-
-def count(number: float) -> str:
-    """Parameters or tokens in words: 405.9 B, 15.6 T."""
-    for limit, word in ((1e12, "T"), (1e9, "B"), (1e6, "M")):
-        if number >= 0.99995 * limit:
-            return f"{number / limit:.4g} {word}"
-    return f"{number:,.0f}"
-
-
-def size(number: float) -> str:
-    """Bytes in decimal units."""
-    for limit, word in ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB")):
-        if number >= 0.9995 * limit:
-            return f"{number / limit:.3g} {word}"
-    return f"{number / 1e3:.3g} kB"
-
-
-def hours(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    if seconds < 7200:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h" if seconds < 172800 else f"{seconds / 86400:.1f} days"
-
-
-def dollars(amount: float) -> str:
-    for limit, word in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
-        if amount >= limit:
-            return f"{amount / limit:.3g} {word} USD"
-    return f"{amount:.0f} USD"

@@ -18,6 +18,14 @@ FAILURE_RATE = Constant(
     unit="failures a node and day",
     source="Llama 3: 419 in 54 days on 2,048 nodes, 0.0038; Meta RSC-1: 0.0065 (HPCA 2025)",
 )
+SPOT_RATE = Constant(
+    name="spot_interruptions",
+    value=0.004,
+    low=0.001,
+    high=0.01,
+    unit="interruptions a node and day, on spot machines",
+    source="EC2 spot advisor: under 5 % to over 20 % of instances a month",
+)
 DETECTION = Constant(
     name="detection",
     value=180.0,
@@ -121,11 +129,17 @@ def daly(cost: float, between_failures: float) -> float:
 
 
 def checkpoint(
-    parameters: float, trainable: float, nodes: int, cards: int, step_seconds: float, steps: int
+    parameters: float,
+    trainable: float,
+    nodes: int,
+    cards: int,
+    step_seconds: float,
+    steps: int,
+    rate: float = FAILURE_RATE.value,
 ) -> Checkpoint:
     """A full checkpoint holds weights and optimizer state; with frozen weights only the additions change."""
     size = BYTES_PER_PARAMETER.value * trainable if trainable < parameters else BYTES_PER_PARAMETER.value * parameters
-    mtbf = mean_time_between_failures(nodes)
+    mtbf = mean_time_between_failures(nodes, rate)
     write = min(
         CHECKPOINT_TARGET.value, max(1.0, float(math.ceil(size / 1e9)))
     )  # small ones need no minute: 1 GB/s serves
@@ -183,4 +197,14 @@ def spares(
     return count
 
 
-CONSTANTS = (FAILURE_RATE, DETECTION, RESTART, CAMPAIGN, CHECKPOINT_TARGET, HOST_COPY, REPAIR_DAYS, BYTES_PER_PARAMETER)
+CONSTANTS = (
+    FAILURE_RATE,
+    SPOT_RATE,
+    DETECTION,
+    RESTART,
+    CAMPAIGN,
+    CHECKPOINT_TARGET,
+    HOST_COPY,
+    REPAIR_DAYS,
+    BYTES_PER_PARAMETER,
+)

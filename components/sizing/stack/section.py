@@ -17,6 +17,8 @@ def zone_for(request: Request, region: str) -> str | None:
     instance = request.machine.instance
     if instance is None:
         return None
+    if request.pool and request.pool.zone:
+        return request.pool.zone
     sold = instance.zones.get(region, ())
     return next((zone for end in _FAVOURITES for zone in sold if zone.endswith(end)), sold[0] if sold else None)
 
@@ -28,18 +30,21 @@ def stack_section(
     instance, zone = request.machine.instance, zone_for(request, region)
     if instance is None or zone is None:
         return None
-    finetuning = request.spec.training.method == "lora"
-    name = "finetune" if finetuning else "pretrain"
+    facts = request.pool
+    finetuning = request.spec.training.method == "lora" or (facts is not None and facts.name.startswith("finetun"))
+    name = facts.name if facts else "finetune" if finetuning else "pretrain"
+    purpose = (facts.purpose if facts else None) or ("finetuning" if finetuning else "training")
+    capacity = dict(facts.capacity) if facts and facts.capacity else {"kind": "on-demand"}
     pool: dict[str, Any] = {
         "name": name,
-        "purpose": "finetuning" if finetuning else "training",
+        "purpose": purpose,
         "instance_type": instance.name,
         "zone": zone,
-        "nodes": nodes
-        + spares,  # a fixed number: spares are warm and jobs placed by network layer only on nodes that are there
+        # A fixed number: spares are warm, and jobs are placed by network layer only on nodes that are there.
+        "nodes": nodes + spares,
         "spares": spares,
-        "fabric": "efa" if instance.efa else "tcp",
-        "capacity": {"kind": "on-demand"},
+        "fabric": (facts.fabric if facts else None) or ("efa" if instance.efa else "tcp"),
+        "capacity": capacity,
     }
     lustre: dict[str, Any] = {
         "name": "train",

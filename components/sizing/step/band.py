@@ -45,8 +45,10 @@ def of_step(job: Job, layout: Layout, asked: ParallelismSpec | None = None, meas
         width, why = EXPERTS, "spread of held-out expert models"
     if asked is not None and asked.tensor is None:
         width, why = width + 0.02, why + "; the split is the planner's own"
-    if measured is not None and measured.width < width:
-        width, why = measured.width, f"spread of the team's own {measured.runs} runs"
+    if measured is not None:
+        own = measured.width(-(-layout.cards // job.machine.cards))
+        if own < width:
+            width, why = own, f"spread of the team's own {measured.runs} runs"
     factor = 1 + width
     return Band(low=1 / factor, high=factor, why=why)
 

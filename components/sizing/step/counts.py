@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from components.sizing.layout.layout import Job, Layout
 from components.sizing.layout.stages import StageLoad, holdings
-from components.sizing.model.shape import Shape
 from components.sizing.step.again import SELECTIVE_AGAIN, full_share
 
 _FUSED_BACKWARD = 2.5
@@ -29,12 +28,7 @@ def load_parameters(job: Job, layout: Layout, load: StageLoad) -> tuple[float, f
 
 def heaviest(job: Job, layout: Layout) -> tuple[float, float]:
     """Parameters of the card that holds the most."""
-    return max((load_parameters(job, layout, load) for load in distinct(job.shape, layout)), key=sum)
-
-
-def distinct(shape: Shape, layout: Layout) -> tuple[StageLoad, ...]:
-    """The different holdings of a layout's ranks."""
-    return tuple(dict.fromkeys(holdings(shape, layout)))
+    return max((load_parameters(job, layout, load) for _, load in holdings(job.shape, layout)), key=sum)
 
 
 def lora_parameters(job: Job, layout: Layout) -> float:

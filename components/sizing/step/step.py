@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from components.sizing.layout.layout import Job, Layout
-from components.sizing.layout.stages import StageLoad, stage_loads
+from components.sizing.layout.stages import StageLoad, counted, stage_loads
 from components.sizing.machine.links import path
 from components.sizing.step import again
 from components.sizing.step.counts import hardware_flops
@@ -171,13 +171,14 @@ class Clock:
 
     def step(self, layout: Layout) -> StepTime:
         job, tuning = self.job, self.tuning
-        loads = stage_loads(job.shape, layout)
-        priced = {load: self._stage(layout, load) for load in dict.fromkeys(loads)}
-        slowest = max(cost.total for cost in priced.values())
+        priced: dict[StageLoad, _Cost] = {}
         mean = _Cost()
-        for load in loads:
-            mean += priced[load].times(1 / layout.pipeline)
+        for load, count in counted(job.shape, layout):
+            priced[load] = self._stage(layout, load)
+            mean += priced[load].times(count / layout.pipeline)
+        slowest = max(cost.total for cost in priced.values())
         if layout.schedule == "dualpipe":
+            loads = stage_loads(job.shape, layout)
             pairs = [
                 (priced[one].total + priced[other].total) / 2 for one, other in zip(loads, reversed(loads), strict=True)
             ]
