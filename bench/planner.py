@@ -1,7 +1,8 @@
 """How well the planner predicts published runs, with the constants in use and with each family held out in turn.
 
 Only the given rows are fitted; `--check` also predicts other published rows, which no constant ever saw.
-Run `python bench/planner.py [--rows] [--check] [--fit]`; `--fit` prints the constants fitted on the given rows beside those in use.
+Run `python bench/planner.py [--rows] [--check] [--fit]`; `--fit` prints the constants fitted on the given rows beside
+those in use.
 """
 
 from __future__ import annotations
@@ -138,10 +139,12 @@ def runs() -> None:
         (core if run.core else rest).append(abs(error))
         covered += made.days.low <= run.days <= made.days.high
         print(
-            f"  {run.id:16} {run.days:9.1f} {made.days.expected:8.1f} {made.days.low:7.1f} {made.days.high:7.1f} {error:+7.1%}"
+            f"  {run.id:16} {run.days:9.1f} {made.days.expected:8.1f} "
+            f"{made.days.low:7.1f} {made.days.high:7.1f} {error:+7.1%}"
         )
     print(
-        f"median error: {statistics.median(core):.1%} on {len(core)} core runs, {statistics.median(rest):.1%} on {len(rest)} others"
+        f"median error: {statistics.median(core):.1%} on {len(core)} core runs, "
+        f"{statistics.median(rest):.1%} on {len(rest)} others"
     )
     print(f"inside low..high: {covered} of {len(core) + len(rest)}")
 

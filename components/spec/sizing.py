@@ -1,6 +1,7 @@
 """The planner's sections of a task file: model, training, hardware, parallelism and goal.
 
-Hides how people write large numbers: `15.6e12` (which YAML reads as text), `15_600_000_000_000` and `15.6T` are one number.
+Hides how people write large numbers: `15.6e12` (which YAML reads as text), `15_600_000_000_000` and `15.6T` are one
+number.
 """
 
 from __future__ import annotations
@@ -132,7 +133,9 @@ class TrainingSpec(Spec):
     ramp_tokens: Number | None = Field(default=None, description="tokens over which it grows to global_batch")
     precision: Precision = Field(
         default="bf16",
-        description="arithmetic of the products; fp8 scales tensors, fp8-block tiles, fp8-mx and nvfp4 small blocks (Blackwell)",
+        description=(
+            "arithmetic of the products; fp8 scales tensors, fp8-block tiles, fp8-mx and nvfp4 small blocks (Blackwell)"
+        ),
     )
     bf16_layers: CountOrZero = Field(
         default=0, description="layers that stay in bf16 where others multiply in fewer bits"
@@ -160,11 +163,15 @@ class TrainingSpec(Spec):
     )
     attention: Literal["auto", "fused", "unfused"] = Field(
         default="auto",
-        description="fused never stores the score matrix; auto means unfused in fp16, on V100, and on A100 with recompute",
+        description=(
+            "fused never stores the score matrix; auto means unfused in fp16, on V100, and on A100 with recompute"
+        ),
     )
     expert_overlap: Flag = Field(
         default=False,
-        description="whether expert traffic runs beside another micro-batch's arithmetic (Megatron's overlap, DualPipe)",
+        description=(
+            "whether expert traffic runs beside another micro-batch's arithmetic (Megatron's overlap, DualPipe)"
+        ),
     )
     method: Literal["full", "lora"] = Field(
         default="full", description="which weights learn: all, or low-rank additions"
@@ -212,7 +219,9 @@ class ParallelismSpec(Spec):
     )
     pipeline_layout: Text | None = Field(
         default=None,
-        description="stages in Megatron's letters: E embedding, t layer, m prediction module, L loss, | a stage, (..)*n",
+        description=(
+            "stages in Megatron's letters: E embedding, t layer, m prediction module, L loss, | a stage, (..)*n"
+        ),
     )
     schedule: Schedule | None = Field(
         default=None, description="order of the micro-batches; 1f1b, or interleaved with virtual stages"
@@ -230,7 +239,10 @@ class ParallelismSpec(Spec):
     micro_batch: Count | None = Field(default=None, description="sequences of one forward pass")
     sequence_parallel: Flag | None = Field(
         default=None,
-        description="whether norms are split over the tensor group; true when left out, but for fp16 without selective recompute",
+        description=(
+            "whether norms are split over the tensor group; true when left "
+            "out, but for fp16 without selective recompute"
+        ),
     )
 
 

@@ -211,7 +211,10 @@ def _write(found: Answer, path: Path) -> int:
 
 
 def stack_text(made: Plan) -> str:
-    """The stack file's sections as YAML, indented as they stand under `config:`; empty for machines AWS does not sell."""
+    """The stack file's sections as YAML, indented as they stand under `config:`.
+
+    Empty for machines AWS does not sell.
+    """
     import yaml
 
     from components.sizing.report.answer import as_json

@@ -1,6 +1,7 @@
 """The changes worth most: each is planned again, and only what fits and is better by the planner's own figures is told.
 
-Better means fewer days for no more money, or less money for no more days; a goal of days or money widens one of the two.
+Better means fewer days for no more money, or less money for no more days; a goal of days or money widens one of the
+two.
 """
 
 from __future__ import annotations
@@ -61,7 +62,10 @@ def _apart(ranked: list[Advice]) -> list[Advice]:
 
 
 def _weighed(plan: Plan, base: Request, change: Change, cat: Catalog) -> Advice | None:
-    """The change as it would be written into the task, planned as written; None when it is not better or can't be had."""
+    """The change as it would be written into the task, planned as written.
+
+    None when it is not better or can't be had.
+    """
     first = _replanned(base, change, cat)
     if first is None or not _better(plan, first):
         return None

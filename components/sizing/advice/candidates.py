@@ -1,6 +1,7 @@
 """The changes that are tried, in the order in which they cost least to make.
 
-Each is one thing a person can decide; what it frees is then fixed to what the planner chose, so that it can be written down.
+Each is one thing a person can decide; what it frees is then fixed to what the planner chose, so that it can be written
+down.
 """
 
 from __future__ import annotations

@@ -16,7 +16,10 @@ from components.spec.sizing import SizingSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """`sets` maps a key's path to its value, None meaning that the key is left out; `buying` is how machines are bought."""
+    """`sets` maps a key's path to its value, None meaning that the key is left out.
+
+    `buying` is how machines are bought.
+    """
 
     kind: str
     words: str

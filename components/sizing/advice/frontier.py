@@ -1,4 +1,4 @@
-"""Days against money: what other numbers of nodes and ways of buying them come to, and the points that nothing beats."""
+"""Days against money: other numbers of nodes and ways of buying them, and the points that nothing beats."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The published runs that the step-time model is calibrated on and judged by, and the fit itself.
 
-Hides the units of what was published (seconds, tokens a second, FLOP/s with or without recomputation): every row becomes seconds a step.
+Hides the units of what was published (seconds, tokens a second, FLOP/s with or without recomputation): every row
+becomes seconds a step.
 """
 
 from __future__ import annotations

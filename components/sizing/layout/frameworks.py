@@ -1,6 +1,7 @@
 """What a training framework can't run of a layout, said by its name.
 
-Facts as of 2026-11: Megatron-Core's and torch's schedule checks, DeepSpeed's pipeline engine, NxD Training's configuration.
+Facts as of 2026-11: Megatron-Core's and torch's schedule checks, DeepSpeed's pipeline engine, NxD Training's
+configuration.
 """
 
 from __future__ import annotations
@@ -46,14 +47,20 @@ def _reasons(framework: Framework, job: Job, layout: Layout) -> Iterator[str]:
         yield f"has no {job.precision} recipe"
     if layout.schedule == "interleaved":
         if framework in ("megatron", "neuron") and micro < layout.pipeline:
-            yield f"interleaves only with at least as many micro-batches as stages, {micro} are fewer than {layout.pipeline}"
+            yield (
+                "interleaves only with at least as many micro-batches as "
+                f"stages, {micro} are fewer than {layout.pipeline}"
+            )
         if framework == "neuron" and micro % layout.pipeline:
             yield f"interleaves whole rounds only, {micro} micro-batches on {layout.pipeline} stages are none"
         rounds = max(1, micro // layout.pipeline)
         if framework in ("torchtitan", "automodel") and micro % rounds:
             yield f"cuts {micro} micro-batches into {rounds} rounds, which don't divide them"
     if layout.schedule == "dualpipe" and micro < 2 * layout.pipeline:
-        yield f"feeds both ends only with twice as many micro-batches as stages, {micro} are fewer than {2 * layout.pipeline}"
+        yield (
+            "feeds both ends only with twice as many micro-batches as "
+            f"stages, {micro} are fewer than {2 * layout.pipeline}"
+        )
     if framework == "deepspeed":
         if layout.pipeline > 1 and layout.sharding in ("zero2", "zero3"):
             yield f"joins a pipeline with zero1 at most, not {layout.sharding}"

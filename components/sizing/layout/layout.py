@@ -1,6 +1,7 @@
 """How a job is laid out: the split over cards, and the job that is split.
 
-Tensor ranks lie innermost, then context, then data; expert ranks are taken from all three, and pipeline stages lie outermost.
+Tensor ranks lie innermost, then context, then data; expert ranks are taken from all three, and pipeline stages lie
+outermost.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ class Job:
     def plain_kernels(self, layout: Layout) -> bool:
         """Whether norms and activations run as compiled or eager kernels, not hand-fused ones.
 
-        Left open, a dense model in 16 bits with sharded weights and no pipeline is taken for plain FSDP; narrow products come with
-        fused libraries, experts with kernels of their own.
+        Left open, a dense model in 16 bits with sharded weights and no pipeline is taken for plain FSDP; narrow
+        products come with fused libraries, experts with kernels of their own.
         """
         if self.framework is not None:
             return self.framework in ("torchtitan", "deepspeed")
@@ -61,7 +62,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """The split. `data` counts replicas of the whole model; `virtual` the chunks of a stage; `shard` 0 means all data ranks."""
+    """The split.
+
+    `data` counts replicas of the whole model; `virtual` the chunks of a stage; `shard` 0 means all data ranks.
+    """
 
     tensor: int = 1
     pipeline: int = 1

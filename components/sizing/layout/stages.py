@@ -1,6 +1,7 @@
 """Which layers lie on which pipeline rank: even, uneven or as written, in one chunk a stage or several.
 
-Layers are dealt to chunks in the model's order; a chunk's rank follows from the schedule. Every layer is dealt exactly once.
+Layers are dealt to chunks in the model's order; a chunk's rank follows from the schedule. Every layer is dealt exactly
+once.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class StageLoad:
 
 
 def even_chunks(layers: int, chunks: int) -> tuple[int, ...]:
-    """Layers of each chunk: as equal as can be, the ends lighter, since they hold the embedding and the output layer."""
+    """Layers of each chunk: as equal as can be, the ends lighter: they hold the embedding and the output layer."""
     base, extra = divmod(layers, chunks)
     counts = [base] * chunks
     if extra:
@@ -49,7 +50,10 @@ def rank_of(chunk: int, pipeline: int, schedule: str) -> int:
 
 
 def chunks_of(layers: int, count: int, stages: Sequence[int]) -> tuple[int, ...]:
-    """Layers of `count` chunks in the model's order; stages that were written as one number each are cut into equal chunks."""
+    """Layers of `count` chunks in the model's order.
+
+    Stages that were written as one number each are cut into equal chunks.
+    """
     if not stages:
         return even_chunks(layers, count)
     if len(stages) == count:

@@ -1,6 +1,7 @@
 """Bandwidth and latency between the cards of a group, by how the group lies in nodes and fast domains.
 
-Hides the ring arithmetic: a group that leaves its domain crosses the network once a node, on as many network cards as it has ranks there.
+Hides the ring arithmetic: a group that leaves its domain crosses the network once a node, on as many network cards as
+it has ranks there.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from components.sizing.tuning.constants import Tuning
 
 @dataclass(frozen=True, slots=True)
 class RingPath:
-    """What one rank of a group sees: bytes a second one way, seconds a ring step, and ranks of the group in one domain."""
+    """What one rank of a group sees: bytes/s one way, seconds a ring step, and ranks of the group in one domain."""
 
     bytes_per_s: float
     latency: float

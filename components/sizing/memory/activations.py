@@ -1,4 +1,6 @@
-"""Bytes of activations that one card keeps for the backward pass (Korthikanti 2022, with grouped queries, gates and experts)."""
+"""Bytes of activations that one card keeps for the backward pass (Korthikanti 2022, with grouped queries, gates and
+experts).
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,10 @@ def kept_bytes(job: Job, layout: Layout, *, sparse: bool) -> Kept:
 
 
 def layer_activations(job: Job, layout: Layout, *, sparse: bool = False) -> float:
-    """Bytes that one layer keeps for the backward pass of one micro-batch; full recomputation keeps the 2-byte input alone."""
+    """Bytes that one layer keeps for the backward pass of one micro-batch.
+
+    Full recomputation keeps the 2-byte input alone.
+    """
     shape = job.shape
     tokens = layout.micro_batch * shape.sequence / layout.context
     copies = layout.tensor if layout.sequence_parallel else 1

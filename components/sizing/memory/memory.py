@@ -1,6 +1,7 @@
-"""GiB that one card of the fullest pipeline stage holds: weights, gradients, optimizer state, activations and the framework's own share.
+"""GiB that one card of the fullest pipeline stage holds: states, activations and the framework's own share.
 
-`ddp` shares nothing, `zero1` the optimizer state, `zero2` also gradients, `zero3` also weights, over the shard group of each part.
+`ddp` shares nothing, `zero1` the optimizer state, `zero2` also gradients, `zero3` also weights, over the shard group of
+each part.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ FRAMEWORK = Constant(
     low=2.0,
     high=6.0,
     unit="GiB a card",
-    source="contexts, collectives' buffers, workspaces; EleutherAI's cookbook finds about 5 GiB with fragments, counted apart here",
+    source=(
+        "contexts, collectives' buffers, workspaces; EleutherAI's cookbook "
+        "finds about 5 GiB with fragments, counted apart here"
+    ),
 )
 FRAGMENTATION = Constant(
     name="fragmentation",
@@ -62,7 +66,10 @@ class _States:
 
 
 def state_bytes(job: Job, layout: Layout) -> float:
-    """Bytes of optimizer state a parameter: master copy and moments. With moments in 16 bits the weights are their own master copy."""
+    """Bytes of optimizer state a parameter: master copy and moments.
+
+    With moments in 16 bits the weights are their own master copy.
+    """
     width = _STATE_BYTES[layout.states]
     master = 4.0 if layout.states == "fp32" else 0.0
     return master + _MOMENTS[job.optimizer] * width
@@ -84,7 +91,8 @@ def _states(job: Job, layout: Layout, load: StageLoad) -> _States:
         gathered = 2 * 2.0 * ((everywhere if ranks > 1 else 0.0) + (routed if expert_ranks > 1 else 0.0)) / layers
         weights = sharded + gathered
     shared = layout.sharding in ("zero2", "zero3")
-    # Narrow recipes add gradients up in bf16, others in 32 bits (NeMo performance recipes; Megatron's distributed optimizer).
+    # Narrow recipes add gradients up in bf16, others in 32 bits (NeMo performance recipes; Megatron's distributed
+    # optimizer).
     each = job.recipe.gradient_bytes if layout.states == "fp32" else min(2.0, job.recipe.gradient_bytes)
     gradients = each * (trained / (ranks if shared else 1) + trained_routed / (expert_ranks if shared else 1))
     apart = layout.sharding != "ddp"

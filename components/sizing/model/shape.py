@@ -1,6 +1,7 @@
 """A model's shape as numbers that every formula uses, with its exact parameter count and its FLOPs a token.
 
-Conventions: biases come with a plain (not gated) block, padding is already in `vocab`, attention counts the full square.
+Conventions: biases come with a plain (not gated) block, padding is already in `vocab`, attention counts the full
+square.
 """
 
 from __future__ import annotations
@@ -60,7 +61,10 @@ class Shape:
 
     @property
     def attended(self) -> float:
-        """Share of the full square that attention covers, over all layers; a window looks back on one side of the diagonal."""
+        """Share of the full square that attention covers, over all layers.
+
+        A window looks back on one side of the diagonal.
+        """
         if not self.window or self.window >= self.sequence:
             return 1.0
         # Half of the square is masked anyway; a window of w leaves w s of the s^2 / 2 that count.
@@ -146,12 +150,16 @@ class Shape:
 
     @property
     def multiplied(self) -> int:
-        """Parameters that take part in a product for each token: the active ones with the output layer, without the input embedding."""
+        """Parameters that take part in a product for each token: the active ones with the output layer, without the
+        input embedding.
+        """
         return self.active - self.embedding - self.head + self.embedding
 
     @property
     def attention_flops(self) -> int:
-        """Forward and backward, a token, all layers: the PaLM convention, which counts the full square though attention is causal."""
+        """Forward and backward, a token, all layers: the PaLM convention, which counts the full square though attention
+        is causal.
+        """
         square = 6 * self.layers * self.heads * (self.key_dim + self.value_dim) * self.sequence
         return square if self.attended == 1.0 else round(square * self.attended)
 

@@ -133,7 +133,10 @@ def _notes(request: Request, best: Candidate, available: int, hosts: Beside) -> 
             path="hardware.nodes",
             said=f"{available - layout.cards:,} of {available:,} cards stay idle: "
             f"a batch of {best.job.global_batch} sequences deals out over {layout.cards:,} of them",
-            hint="another training.global_batch (a multiple of many data ranks) or another number of nodes would use more",
+            hint=(
+                "another training.global_batch (a multiple of many data "
+                "ranks) or another number of nodes would use more"
+            ),
             severity="warning",
         )
     if layout.states == "bf16" and spec.training.optimizer_states is None and best.memory.fits:

@@ -1,6 +1,7 @@
 """The whole campaign: the main run with the ramp of its batch, the phases beside it, and where the days go.
 
-Every phase is searched like a run of its own, on the same machines; its days count restarts and checkpoints like the main run's.
+Every phase is searched like a run of its own, on the same machines; its days count restarts and checkpoints like the
+main run's.
 """
 
 from __future__ import annotations
@@ -77,7 +78,8 @@ def campaign(
     ramp = _ramp_days(request, best, factor)
     busy = plain + ramp
     whole = busy / share.fraction
-    # Failures take their share of the wall clock, stalls their share of what is left, and the campaign's own stops the rest.
+    # Failures take their share of the wall clock, stalls their share of what is left, and the campaign's own
+    # stops the rest.
     running = whole * share.campaign
     failures = running * share.failure_share
     checkpoints = (running - failures) * share.checkpoint_share
@@ -101,7 +103,9 @@ def ramp_batches(first: int, last: int) -> list[int]:
 
 
 def _ramp_days(request: Request, best: Candidate, factor: float) -> float:
-    """What the ramp's small batches add: the same tokens in more steps, each shorter, but with a larger share of bubble."""
+    """What the ramp's small batches add: the same tokens in more steps, each shorter, but with a larger share of
+    bubble.
+    """
     training = request.spec.training
     first, last = training.batch_from, best.job.global_batch
     if first is None or first >= last:

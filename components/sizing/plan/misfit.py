@@ -1,7 +1,7 @@
 """Why a request fits no card, and the nearest change that does.
 
-Changes are tried in the order of what they cost: sharding, recomputation, smaller optimizer states, host memory, a free split, more nodes.
-A split that the task fixes is never refused: it is planned with a warning.
+Changes are tried in the order of what they cost: sharding, recomputation, smaller optimizer states, host memory, a free
+split, more nodes. A split that the task fixes is never refused: it is planned with a warning.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ def no_split(request: Request, cards: int) -> Problem:
 
 
 def misfit(request: Request, cards: int, tightest: Candidate) -> Problem:
-    """What does not fit, and the nearest change that does; only a warning where the split is the task's, or a freer one fits."""
+    """What does not fit, and the nearest change that does.
+
+    Only a warning where the split is the task's, or a freer one fits.
+    """
     held, layout = tightest.memory, tightest.layout
     pinned = f"tensor {layout.tensor}, pipeline {layout.pipeline}, recompute {layout.recompute}, {layout.sharding}"
     said = (
@@ -108,8 +111,8 @@ def _words(change: str, candidate: Candidate) -> str:
         "training.sharding": f"sharding: {layout.sharding}",
         "training.optimizer_states": f"optimizer_states: {layout.states} with recompute {layout.recompute}",
         "training.offload": f"offload: [{', '.join(layout.offload)}] with recompute {layout.recompute}",
-        "parallelism": f"tensor {layout.tensor}, pipeline {layout.pipeline}, context {layout.context}, micro_batch {layout.micro_batch} "
-        f"with recompute {layout.recompute}",
+        "parallelism": f"tensor {layout.tensor}, pipeline {layout.pipeline}, context {layout.context}, "
+        f"micro_batch {layout.micro_batch} with recompute {layout.recompute}",
     }[change]
 
 

@@ -85,7 +85,10 @@ def _in_time(request: Request, cat: Catalog, days: float) -> tuple[Plan | None, 
     late = Problem(
         id="goal-days",
         path="goal.days",
-        said=f"{days:g} days can't be reached: the fastest plan found takes {fastest.days.expected:.1f} on {fastest.nodes:,} nodes",
+        said=(
+            f"{days:g} days can't be reached: the fastest plan found takes "
+            f"{fastest.days.expected:.1f} on {fastest.nodes:,} nodes"
+        ),
         hint="raise training.global_batch, so that more cards find work, or goal.days",
         severity="warning",
     )

@@ -39,7 +39,10 @@ class PoolFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A question the planner can answer. `nodes` is None when it follows from `days`. `keep_last` counts checkpoints."""
+    """A question the planner can answer.
+
+    `nodes` is None when it follows from `days`. `keep_last` counts checkpoints.
+    """
 
     name: str
     spec: SizingSpec
@@ -285,7 +288,9 @@ def _split(spec: SizingSpec, cat: Catalog) -> Iterator[Problem]:
         yield Problem(
             id="tensor-domain",
             path="parallelism.tensor",
-            said=f"tensor {split.tensor} is wider than the {machine.domain} cards that fast links join on {machine.name}",
+            said=(
+                f"tensor {split.tensor} is wider than the {machine.domain} cards that fast links join on {machine.name}"
+            ),
             hint=f"at most {machine.domain} are fast; split further by pipeline",
             severity="warning",
         )
@@ -353,7 +358,9 @@ def _stages(spec: SizingSpec) -> Iterator[Problem]:
         yield Problem(
             id="layers-virtual",
             path="parallelism.virtual_stages",
-            said=f"{pipeline} stages of {virtual} chunks are more than {model.layers} layers, embedding and output layer",
+            said=(
+                f"{pipeline} stages of {virtual} chunks are more than {model.layers} layers, embedding and output layer"
+            ),
             hint=f"at most {max(1, (model.layers + 2) // pipeline)}",
         )
     chunks = {"gpipe": 1, "1f1b": 1, "zero-bubble": 1, "dualpipe": 1, "zbv": 2}.get(split.schedule or "")

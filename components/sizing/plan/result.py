@@ -79,7 +79,10 @@ class Plan:
 
 
 def flops_per_token(request: Request) -> float:
-    """Model FLOPs: 6 a parameter and the full square of attention; 4 where frozen weights need no gradient of their own."""
+    """Model FLOPs: 6 a parameter and the full square of attention.
+
+    4 where frozen weights need no gradient of their own.
+    """
     shape = request.shape
     if request.lora_rank:
         return 4.0 * shape.multiplied + 6.0 * lora_total_of(request) + shape.attention_flops

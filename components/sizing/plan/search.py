@@ -1,6 +1,7 @@
 """The splits that are possible on a number of cards, and the best of them.
 
-Tensor groups stay inside the fast domain, context groups serve long sequences, pipelines reach across nodes, data ranks lie outermost.
+Tensor groups stay inside the fast domain, context groups serve long sequences, pipelines reach across nodes, data ranks
+lie outermost.
 """
 
 from __future__ import annotations
@@ -110,7 +111,9 @@ def _data_choices(cards: int, inner: int, batch: int | None, most: int, *, pinne
 
 
 def _batches(batch: int | None, wanted: int, step: int, pipeline: int, most: int, *, ragged: bool) -> list[int]:
-    """Batches that deal out over `step` sequences a round: as asked, or near the usual one, in whole pipeline rounds too."""
+    """Batches that deal out over `step` sequences a round: as asked, or near the usual one, in whole pipeline rounds
+    too.
+    """
     if batch is not None:
         return [batch] if ragged or batch % step == 0 else []
     near = {max(1, round(wanted / unit)) * unit for unit in (step, step * pipeline)}

@@ -78,7 +78,8 @@ def _one(data: dict[str, Any], key: str, value: str, cat: Catalog) -> Plan | str
         changed["hardware"] = hardware
         changed["resources"] = None
     if key in ("nodes", "instance_type", "accelerator") and isinstance(changed.get("parallelism"), dict):
-        # Another number of cards rarely deals out as before: only what keeps its meaning stays, the planner chooses the rest.
+        # Another number of cards rarely deals out as before: only what keeps its meaning stays, the planner
+        # chooses the rest.
         split = {k: v for k, v in changed["parallelism"].items() if k in ("tensor", "pipeline", "context", "expert")}
         changed["parallelism"] = split
     read = reading.build(changed, cat)

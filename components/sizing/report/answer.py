@@ -17,8 +17,9 @@ from components.sizing.stack.section import stack_section, zone_for
 from components.sizing.step.step import StepTime
 
 MFU_CONVENTION = (
-    "model FLOPs (6 a parameter that multiplies, plus 12 x layers x heads x head_dim x sequence a token: the full square of attention, "
-    "as in PaLM's appendix B; recomputation not counted) over the cards' dense 16-bit peak, downtime excluded"
+    "model FLOPs (6 a parameter that multiplies, plus 12 x layers x heads x head_dim x sequence a token: the full "
+    "square of attention, as in PaLM's appendix B; recomputation not counted) over the cards' dense 16-bit peak, "
+    "downtime excluded"
 )
 
 

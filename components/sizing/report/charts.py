@@ -18,7 +18,10 @@ def bar(title: str, parts: list[tuple[str, float]], unit: str, limit: float | No
     total = sum(value for _, value in shown) or 1.0
     scale = _WIDTH / max(total, limit or 0.0)
     out = [
-        f'<svg viewBox="0 0 {_WIDTH + 4} {_BAR + 26 + 22 * math.ceil(len(shown) / 3)}" role="img" aria-label="{escape(title)}">'
+        (
+            f'<svg viewBox="0 0 {_WIDTH + 4} {_BAR + 26 + 22 * math.ceil(len(shown) / 3)}" '
+            f'role="img" aria-label="{escape(title)}">'
+        )
     ]
     x = 0.0
     for index, (name, value) in enumerate(shown):
@@ -26,7 +29,8 @@ def bar(title: str, parts: list[tuple[str, float]], unit: str, limit: float | No
         colour = _COLOURS[index % len(_COLOURS)]
         tip = f"{name}: {value:.3g} {unit} ({value / total:.0%})"
         out.append(
-            f'<rect x="{x:.1f}" y="4" width="{max(0.5, width):.1f}" height="{_BAR}" fill="{colour}"><title>{escape(tip)}</title></rect>'
+            f'<rect x="{x:.1f}" y="4" width="{max(0.5, width):.1f}" height="{_BAR}" '
+            f'fill="{colour}"><title>{escape(tip)}</title></rect>'
         )
         x += width
         column, row = index % 3, index // 3

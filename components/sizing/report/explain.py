@@ -42,8 +42,9 @@ def _model(plan: Plan) -> list[FormulaLine]:
         FormulaLine(
             group="model",
             name="parameters",
-            formula="embedding + output layer + layers x (attention + feed-forward) + norms and biases (+ routed experts)",
-            numbers=f"{shape.embedding:,} + {shape.head:,} + {shape.dense_parameters - rest:,} + {rest:,} + {shape.routed_parameters:,}",
+            formula="embedding + output layer + layers x (attention + feed-forward) + norms and biases (+ experts)",
+            numbers=f"{shape.embedding:,} + {shape.head:,} + {shape.dense_parameters - rest:,} + {rest:,}"
+            f" + {shape.routed_parameters:,}",
             result=f"{shape.total:,}",
         ),
         FormulaLine(
@@ -56,7 +57,8 @@ def _model(plan: Plan) -> list[FormulaLine]:
             result=f"{shape.attention_parameters:,}",
         ),
     ]
-    multiplied = f"6 x {shape.multiplied:,} + 6 x {shape.layers} x {shape.heads} x ({shape.key_dim} + {shape.value_dim}) x {shape.sequence}"
+    widths = f"{shape.heads} x ({shape.key_dim} + {shape.value_dim}) x {shape.sequence}"
+    multiplied = f"6 x {shape.multiplied:,} + 6 x {shape.layers} x {widths}"
     if asked.lora_rank:
         multiplied = "frozen weights: 4 a parameter, and 6 a trained one"
     lines.append(
@@ -86,8 +88,8 @@ def _model(plan: Plan) -> list[FormulaLine]:
             name="cards",
             formula="total FLOPs / (peak x MFU x goodput x seconds)",
             numbers=f"{total:.4g} / ({peak:.4g} x {plan.mfu:.3f} x {plan.goodput.fraction:.3f} x {seconds:,.0f})",
-            result=f"{total / (peak * plan.mfu * plan.goodput.fraction * seconds):,.0f} busy of {plan.cards:,} in {plan.nodes:,} nodes"
-            + (f", {plan.idle_cards} idle" if plan.idle_cards else ""),
+            result=f"{total / (peak * plan.mfu * plan.goodput.fraction * seconds):,.0f} busy of {plan.cards:,}"
+            f" in {plan.nodes:,} nodes" + (f", {plan.idle_cards} idle" if plan.idle_cards else ""),
         )
     )
     return lines
@@ -145,7 +147,8 @@ def _step(plan: Plan) -> list[FormulaLine]:
     formulas = {
         "compute": "micro-batches x layers of a stage x (forward + backward + recomputed); "
         "a product takes FLOPs / (peak x matrix efficiency) + half of its memory time",
-        "tensor": "2 all-reduces forward, 2 backward a layer: 2 (t-1)/t x tokens x hidden x 2 bytes / link, the part not hidden",
+        "tensor": "2 all-reduces forward, 2 backward a layer: 2 (t-1)/t x tokens x hidden x 2 bytes / link, "
+        "the part not hidden",
         "bubble": "(pipeline - 1) / virtual_stages x one micro-batch + what the fullest stage makes the others wait",
         "pipeline": "activations sent forward and back, the part not hidden",
         "data": "gradients reduced and weights gathered over the data ranks, the part not hidden",
@@ -190,7 +193,8 @@ def _step(plan: Plan) -> list[FormulaLine]:
             group="step",
             name="MFU",
             formula="FLOPs a token x tokens a step / (step x cards x peak)",
-            numbers=f"{plan.flops_per_token:.4g} x {plan.best.job.tokens_per_step:,} / ({plan.step_seconds:.3f} x {plan.cards:,} x "
+            numbers=f"{plan.flops_per_token:.4g} x {plan.best.job.tokens_per_step:,} / "
+            f"({plan.step_seconds:.3f} x {plan.cards:,} x "
             f"{plan.request.machine.card.tflops * 1e12:.4g})",
             result=f"{plan.mfu:.1%} (hardware FLOPs: {plan.hfu:.1%})",
         )
@@ -278,7 +282,8 @@ def _storage(plan: Plan) -> list[FormulaLine]:
             group="storage",
             name="file system",
             formula="2 x dataset + 2 checkpoints, and the bandwidth, on a legal step",
-            numbers=f"2 x {store.dataset_gib:,.0f} + 2 x {saved.bytes / 1024**3:,.0f} GiB at {store.lustre_throughput} MB/s/TiB",
+            numbers=f"2 x {store.dataset_gib:,.0f} + 2 x {saved.bytes / 1024**3:,.0f} GiB"
+            f" at {store.lustre_throughput} MB/s/TiB",
             result=f"{store.lustre_gib:,} GiB",
         ),
     ]

@@ -23,7 +23,8 @@ from components.sizing.report.words import NAMES, PlanTable, count
 _STYLE = """
 :root{--ink:#1c2430;--soft:#5b6675;--line:#d9dee5;--page:#fff;--mark:#3b6fb6;--warn:#9a5b00}
 @media(prefers-color-scheme:dark){:root{--ink:#e6eaf0;--soft:#9aa6b5;--line:#333c48;--page:#14181e;--mark:#7fb0ee;--warn:#f0b45a}}
-body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--page);max-width:62rem;margin:2rem auto;padding:0 1rem}
+body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--page);
+max-width:62rem;margin:2rem auto;padding:0 1rem}
 h1{font-size:1.5rem;margin-bottom:.2rem}h2{font-size:1.1rem;margin-top:2rem;border-bottom:1px solid var(--line)}
 table{border-collapse:collapse;width:100%;margin:.6rem 0}
 th,td{text-align:left;padding:.25rem .6rem .25rem 0}th,td{border-bottom:1px solid var(--line);vertical-align:top}
@@ -49,7 +50,10 @@ def html(
     memory: dict[str, Any] = data["memory_gib"]
     held = [(name, float(memory[name])) for name in ("weights", "gradients", "optimizer", "activations", "overhead")]
     out = [
-        '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
+        (
+            '<!doctype html><html lang="en"><meta charset="utf-8"><meta '
+            'name="viewport" content="width=device-width,initial-scale=1">'
+        )
     ]
     out.append(f"<title>{escape(plan.request.name)}: capacity plan</title><style>{_STYLE}</style><body>")
     out.append(f"<h1>{escape(plan.request.name)}</h1><p>{escape(headline(plan))}</p>")

@@ -136,13 +136,19 @@ def running(plan: Plan) -> PlanTable:
             (
                 "checkpoint",
                 size(saved.bytes),
-                f"written in {saved.write_seconds:g} s at {size(saved.bandwidth_needed)}/s; stalls the step {saved.stall_seconds:.2g} s",
+                (
+                    f"written in {saved.write_seconds:g} s at {size(saved.bandwidth_needed)}/s; "
+                    f"stalls the step {saved.stall_seconds:.2g} s"
+                ),
             ),
             ("interval", f"{saved.interval_steps:,} steps", f"{hours(saved.interval_seconds)} (Daly)"),
             (
                 "a failure costs",
                 hours(share.detection_seconds + share.restart_seconds + share.lost_seconds),
-                f"detection {share.detection_seconds:g} s, restart {share.restart_seconds:g} s, lost work {share.lost_seconds:,.0f} s",
+                (
+                    f"detection {share.detection_seconds:g} s, restart {share.restart_seconds:g} "
+                    f"s, lost work {share.lost_seconds:,.0f} s"
+                ),
             ),
         ),
     )

@@ -1,4 +1,6 @@
-"""What runs beside the training: nodes that prepare the data, nodes that serve a checkpoint, and what the hosts themselves need."""
+"""What runs beside the training: nodes that prepare the data, nodes that serve a checkpoint, and what the hosts
+themselves need.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,10 @@ _GIB = 1024.0**3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """`preparing_nodes` of 32 vCPUs for `preparing_days`; host figures are for one training node, None where the machine is unknown."""
+    """`preparing_nodes` of 32 vCPUs for `preparing_days`.
+
+    Host figures are for one training node, None where the machine is unknown.
+    """
 
     preparing_nodes: int
     preparing_days: float
@@ -77,7 +82,8 @@ def beside(
     preparing = tokens / (TOKENISING.value * _PREPARING_VCPUS * PREPARATION_DAYS.value * 86400)
     serving = math.ceil(2.0 * shape.total * _SERVING_SPARE / (machine.card.usable_gib * _GIB))
     serving_cards = 1 << max(0, serving - 1).bit_length()
-    # An asynchronous checkpoint keeps the node's share in host memory until it is written, and the next one may begin meanwhile.
+    # An asynchronous checkpoint keeps the node's share in host memory until it is written, and the next one may
+    # begin meanwhile.
     copies = 2 * checkpoint_bytes / nodes / _GIB
     needed = machine.cards * (PROCESS_GIB.value + offloaded_bytes / _GIB) + copies
     instance = machine.instance

@@ -48,7 +48,10 @@ CAMPAIGN = Constant(
     low=0.65,
     high=0.97,
     unit="of the time left by failures",
-    source="evaluations, rewinds, planned stops and slow days in published card-hours; from the whole runs in data/calibration.json",
+    source=(
+        "evaluations, rewinds, planned stops and slow days in published "
+        "card-hours; from the whole runs in data/calibration.json"
+    ),
 )
 CHECKPOINT_TARGET = Constant(
     name="checkpoint_write",

@@ -1,4 +1,6 @@
-"""Electric power and carbon of a run, as an estimate: cards near their limit, hosts beside them, the building, and the region's grid."""
+"""Electric power and carbon of a run, as an estimate: cards near their limit, hosts beside them, the building, and the
+region's grid.
+"""
 
 from __future__ import annotations
 
@@ -31,13 +33,33 @@ BUILDING = Constant(
     unit="times",
     source="AWS sustainability page: mean power usage effectiveness of 1.15",
 )
-# g CO2e/kWh of the grid that a region lies in; eGRID 2022 subregions for the United States, national means elsewhere; recalled, unverified.
+# g CO2e/kWh of the grid that a region lies in; eGRID 2022 subregions for the United States, national means elsewhere;
+# recalled, unverified.
 GRID: dict[str, float] = {
-    "us-east-1": 270, "us-east-2": 415, "us-west-1": 225, "us-west-2": 275, "ca-central-1": 30, "eu-west-1": 290, "eu-central-1": 360,
-    "eu-north-1": 30, "eu-west-2": 210, "eu-south-2": 150, "ap-northeast-1": 460, "ap-northeast-2": 430, "ap-south-1": 700,
-    "ap-southeast-1": 470, "ap-southeast-2": 550, "ap-southeast-3": 680, "ap-southeast-4": 550, "sa-east-1": 100, "me-central-1": 420,
-}  # fmt: skip
-GRID_SOURCE = "grid means by location (eGRID 2022 for the United States, national means elsewhere), recalled and unverified; contracts not counted"
+    "us-east-1": 270,
+    "us-east-2": 415,
+    "us-west-1": 225,
+    "us-west-2": 275,
+    "ca-central-1": 30,
+    "eu-west-1": 290,
+    "eu-central-1": 360,
+    "eu-north-1": 30,
+    "eu-west-2": 210,
+    "eu-south-2": 150,
+    "ap-northeast-1": 460,
+    "ap-northeast-2": 430,
+    "ap-south-1": 700,
+    "ap-southeast-1": 470,
+    "ap-southeast-2": 550,
+    "ap-southeast-3": 680,
+    "ap-southeast-4": 550,
+    "sa-east-1": 100,
+    "me-central-1": 420,
+}
+GRID_SOURCE = (
+    "grid means by location (eGRID 2022 for the United States, national means "
+    "elsewhere), recalled and unverified; contracts not counted"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

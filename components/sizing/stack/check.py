@@ -18,7 +18,8 @@ _GENEROUS = 2.0
 class StackFigures:
     """What a stack offers the task. None where the stack does not say; paths are those of the stack file.
 
-    `cards` are those of the task's queue (or pool without spares); bandwidth in bytes/s; `days` how long the capacity lasts.
+    `cards` are those of the task's queue (or pool without spares); bandwidth in bytes/s; `days` how long the capacity
+    lasts.
     """
 
     instance_type: str | None
@@ -92,8 +93,8 @@ def _storage(stack: StackFigures, plan: Plan) -> Iterator[Problem]:
         yield _warning(
             "plan-bandwidth",
             f"{stack.lustre_path}.throughput_mbps_per_tib",
-            f"{stack.lustre_bandwidth / 1e9:.1f} GB/s write a checkpoint of {plan.checkpoint.bytes / 1e12:.3g} TB in {seconds:,.0f} s, "
-            f"the plan wants {plan.checkpoint.write_seconds:g} s",
+            f"{stack.lustre_bandwidth / 1e9:.1f} GB/s write a checkpoint of {plan.checkpoint.bytes / 1e12:.3g} TB "
+            f"in {seconds:,.0f} s, the plan wants {plan.checkpoint.write_seconds:g} s",
             f"{needed / 1e9:.1f} GB/s are needed: {need.lustre_gib} GiB at {need.lustre_throughput} MB/s/TiB",
         )
 

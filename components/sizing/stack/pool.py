@@ -14,7 +14,10 @@ from components.spec.stack import StackSpec
 
 
 def pool_of(stack: StackSpec, wanted: object) -> PoolSpec | None:
-    """The pool that a task names, else the first for training, else the first; None when it names one that isn't there."""
+    """The pool that a task names, else the first for training, else the first.
+
+    None when it names one that isn't there.
+    """
     if isinstance(wanted, str):
         return next((pool for pool in stack.pools if pool.name == wanted), None)
     return next((pool for pool in stack.pools if pool.purpose == "training"), stack.pools[0] if stack.pools else None)

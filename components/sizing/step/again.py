@@ -9,7 +9,7 @@ SELECTIVE_AGAIN = 0.3  # of the forward pass, where fused attention leaves selec
 
 
 def modules(job: Job, layout: Layout) -> tuple[str, ...]:
-    """The parts computed again under selective recomputation: as asked, or what the model's kind of attention offers."""
+    """The parts computed again under selective recomputation: as asked, or what its attention offers."""
     if layout.recompute != "selective":
         return ()
     if layout.recompute_modules:

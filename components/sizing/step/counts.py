@@ -10,7 +10,9 @@ _FUSED_BACKWARD = 2.5
 
 
 def load_parameters(job: Job, layout: Layout, load: StageLoad) -> tuple[float, float]:
-    """Parameters of one card before data-parallel sharding, on one pipeline rank: (alike on all expert ranks, routed experts)."""
+    """Parameters of one card before data-parallel sharding, on one pipeline rank: (alike on all expert ranks, routed
+    experts).
+    """
     shape, tensor = job.shape, layout.tensor
     plain = shape.attention_parameters + shape.layer_small
     shared = shape.router + (shape.experts.shared if shape.experts else 0) * shape.one_expert

@@ -43,7 +43,9 @@ def exchange(job: Job, layout: Layout, tuning: Tuning) -> Exchange:
 
 
 def exchange_seconds(job: Job, layout: Layout, tuning: Tuning, tokens: float) -> tuple[float, float]:
-    """Seconds of dispatch and combine of one layer, forward and backward, `tokens` those of one card before they are sent."""
+    """Seconds of dispatch and combine of one layer, forward and backward, `tokens` those of one card before they are
+    sent.
+    """
     copies = exchange(job, layout, tuning)
     if copies.wire + copies.link == 0:
         return 0.0, 0.0

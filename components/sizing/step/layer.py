@@ -18,14 +18,18 @@ _BACKWARD_ATTENTION = (
 _BACKWARD_ELEMENTWISE = 1.7
 _SCORE_BYTES = 13.0  # written and read per score when attention is not fused: product, softmax, dropout and its mask
 _KERNELS = 14.0  # of a layer's forward pass
-# Bytes a copy and width: received and sorted, sorted back and sent, each read and written in 16 bits, and the sum at home.
+# Bytes a copy and width: received and sorted, sorted back and sent, each read and written in 16 bits, and the sum at
+# home.
 _COPIES = 10.0
 DEFAULT_IMBALANCE = 1.05  # of experts in training with a balancing loss or bias; forced balance has 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerTime:
-    """Parts of one layer and micro-batch; the traffic is what nothing hides. `host` is what launching all of it takes, both ways."""
+    """Parts of one layer and micro-batch.
+
+    The traffic is what nothing hides. `host` is what launching all of it takes, both ways.
+    """
 
     projections: Part  # into attention from the residual stream, and out of it
     ups: Part  # queries, keys and values from their latents
@@ -185,14 +189,16 @@ def _context_traffic(job: Job, layout: Layout, tuning: Tuning, tokens: float, co
     if shape.latent:
         keys = shape.latent.kv_rank + shape.latent.rope
     if layout.context_method == "alltoall":
-        # Heads are exchanged for tokens before attention and back after it; every rank keeps one part of `size` for itself.
+        # Heads are exchanged for tokens before attention and back after it; every rank keeps one part of
+        # `size` for itself.
         width = (shape.heads * (shape.key_dim + shape.value_dim) / layout.tensor) + keys
         moved = tokens * width * 2.0 * (size - 1) / size / group.bytes_per_s + 2 * group.steps * group.latency
         return moved, moved
     gathered = group.gather(tokens * size * keys * 2.0)
     if layout.context_method == "allgather":
         return gathered, 2 * gathered
-    # Round a ring one part arrives while another is attended to; gradients of keys travel with the keys on the way back.
+    # Round a ring one part arrives while another is attended to; gradients of keys travel with the keys on the
+    # way back.
     forward = gathered - min(gathered * tuning.context_overlap, core.forward)
     return forward, 2 * gathered - min(2 * gathered * tuning.context_overlap, core.backward)
 

@@ -14,7 +14,10 @@ _COVER = 1.4  # standard deviations of a band that holds more than eight of ten
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """`log_factor` at `nodes`, changing by `log_slope` with each doubling; the two variances are what stays in doubt."""
+    """`log_factor` at `nodes`, changing by `log_slope` with each doubling.
+
+    The two variances are what stays in doubt.
+    """
 
     runs: int
     log_factor: float
@@ -37,7 +40,7 @@ class Measured:
 
 
 def measured(runs: Sequence[tuple[int, float]]) -> Measured | None:
-    """From (nodes, measured over planned time): a line through the logarithms, held near 1 and flat while runs are few."""
+    """From (nodes, measured over planned time): a line through the logarithms, near 1 and flat while runs are few."""
     if not runs:
         return None
     places = [math.log2(max(1, nodes)) for nodes, _ in runs]

@@ -1,4 +1,6 @@
-"""Seconds of matrix products on one card by a roofline: arithmetic at a sustained rate, memory traffic, and part of the shorter of both."""
+"""Seconds of matrix products on one card by a roofline: arithmetic at a sustained rate, memory traffic, and part of the
+shorter of both.
+"""
 
 from __future__ import annotations
 

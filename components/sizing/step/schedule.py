@@ -29,9 +29,10 @@ def fill(layout: Layout, mean: Part, micro: int) -> float:
 
 
 def group_size(pipeline: int, micro: int) -> int:
-    """Micro-batches that run through one chunk before the next chunk's turn: the fewest from `pipeline` that leave no short group.
+    """Micro-batches that run through one chunk before the next one's turn: the fewest that leave no short group.
 
-    A shorter last group would leave ranks waiting (Llama 3's flexible schedule; Megatron's microbatch-group-size-per-vp-stage).
+    A shorter last group would leave ranks waiting (Llama 3's flexible schedule; Megatron's microbatch-group-size-per-
+    vp-stage).
     """
     for size in range(pipeline, micro):
         if micro % size == 0 or micro % size >= pipeline:

@@ -1,6 +1,7 @@
 """Seconds of one optimizer step, split into what takes them.
 
-The fullest stage sets the pace, the pipeline fills and drains once a step, traffic hides behind arithmetic where it can.
+The fullest stage sets the pace, the pipeline fills and drains once a step, traffic hides behind arithmetic where it
+can.
 """
 
 from __future__ import annotations
@@ -46,9 +47,18 @@ class StepTime:
     @property
     def total(self) -> float:
         return (
-            self.compute + self.tensor + self.bubble + self.pipeline + self.data + self.expert + self.context + self.optimizer
-            + self.scale + self.host + self.offload
-        )  # fmt: skip
+            self.compute
+            + self.tensor
+            + self.bubble
+            + self.pipeline
+            + self.data
+            + self.expert
+            + self.context
+            + self.optimizer
+            + self.scale
+            + self.host
+            + self.offload
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +114,18 @@ class Clock:
     def _timed(self, layout: Layout) -> tuple[LayerTime, LayerTime | None, LayerTime | None, LayerTime | None, Part]:
         """A dense and a sparse layer, the same in 16 bits where some stay so, and the output layer."""
         key = (
-            layout.tensor, layout.context, layout.expert, layout.expert_tensor, layout.micro_batch, layout.sequence_parallel,
-            layout.fused_attention, layout.context_method, layout.dispatcher,
-            layout.schedule == "dualpipe", self.job.plain_kernels(layout),
-        )  # fmt: skip
+            layout.tensor,
+            layout.context,
+            layout.expert,
+            layout.expert_tensor,
+            layout.micro_batch,
+            layout.sequence_parallel,
+            layout.fused_attention,
+            layout.context_method,
+            layout.dispatcher,
+            layout.schedule == "dualpipe",
+            self.job.plain_kernels(layout),
+        )
         found = self._layers.get(key)
         if found is None:
             job, tuning, sparse = self.job, self.tuning, self.job.shape.experts is not None

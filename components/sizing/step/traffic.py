@@ -1,4 +1,6 @@
-"""Seconds that a step spends on traffic outside its layers: gradients, weights, stage inputs, and what waits in host memory."""
+"""Seconds that a step spends on traffic outside its layers: gradients, weights, stage inputs, and what waits in host
+memory.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,8 @@ def data_traffic(job: Job, layout: Layout, tuning: Tuning, busy: float, micro: i
     gradient = 2.0 if job.precision == "fp16" or job.recipe.gradient_bytes < 4 or layout.sharding == "zero3" else 4.0
     crossing = sum(each.crossing for each in sets)
     if layout.sharding == "zero3":
-        # With a pipeline, weights stay gathered and gradients wait until the step's last micro-batch (FSDP2 under pipeline schedules).
+        # With a pipeline, weights stay gathered and gradients wait until the step's last micro-batch (FSDP2
+        # under pipeline schedules).
         once = layout.pipeline > 1
         gathers = 1 if once else 2
         moved = sum(gathers * each.gather(2.0) + each.reduce(gradient) for each in sets)
@@ -105,7 +108,7 @@ def stage_bytes(job: Job, layout: Layout) -> float:
 
 
 def optimizer_seconds(job: Job, layout: Layout, memory_rate: float) -> float:
-    """Seconds of the update: gradient, master copy, moments and weight pass through memory, on the card or on the host."""
+    """Seconds of the update: gradient, master copy, moments and weight pass through memory, here or on the host."""
     everywhere, routed = trained(job, layout)
     if layout.sharding != "ddp":
         everywhere, routed = everywhere / layout.shard_ranks, routed / layout.expert_shard_ranks

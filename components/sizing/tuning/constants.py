@@ -26,7 +26,10 @@ class Constant:
         return self.value if self.expected is None else self.expected
 
 
-_FITTED = "fitted on the published step times in data/calibration.json, pulled towards the middle of its range (bench/planner.py)"
+_FITTED = (
+    "fitted on the published step times in data/calibration.json, pulled "
+    "towards the middle of its range (bench/planner.py)"
+)
 
 CONSTANTS: tuple[Constant, ...] = (
     # --- arithmetic

@@ -62,14 +62,18 @@ _SHAPES = (
     ("{layers: 40, hidden: 5120, heads: 40, kv_heads: 8, ffn: 17408, vocab: 151936, sequence: 4096}", 4),
     ("{layers: 36, hidden: 2048, heads: 16, kv_heads: 2, ffn: 11008, vocab: 151936, sequence: 32768}", 4),
     (
-        "{layers: 48, hidden: 2048, heads: 32, kv_heads: 4, head_dim: 128, ffn: 768, vocab: 151936, sequence: 4096, "
-        "experts: {count: 128, active: 8}}",
+        (
+            "{layers: 48, hidden: 2048, heads: 32, kv_heads: 4, head_dim: 128, ffn: 768, vocab: 151936, "
+            "sequence: 4096, experts: {count: 128, active: 8}}"
+        ),
         4,
     ),
     (
-        "{layers: 61, hidden: 7168, heads: 128, head_dim: 128, ffn: 18432, vocab: 129280, sequence: 4096, "
-        "experts: {count: 256, active: 8, shared: 1, ffn: 2048, dense_layers: 3}, "
-        "latent_attention: {kv_rank: 512, q_rank: 1536, rope_dim: 64}}",
+        (
+            "{layers: 61, hidden: 7168, heads: 128, head_dim: 128, ffn: 18432, vocab: 129280, sequence: 4096, "
+            "experts: {count: 256, active: 8, shared: 1, ffn: 2048, dense_layers: 3}, "
+            "latent_attention: {kv_rank: 512, q_rank: 1536, rope_dim: 64}}"
+        ),
         64,
     ),
 )

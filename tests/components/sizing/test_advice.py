@@ -71,7 +71,10 @@ def test_the_shipped_example_has_taken_its_own_advice() -> None:
 
 
 def test_a_goal_of_money_lets_a_faster_plan_cost_more_and_the_frontier_names_both_ends() -> None:
-    text = LLAMA_3_8B + "training: {tokens: 1T, global_batch: 512}\nhardware: {nodes: 16}\ngoal: {days: 60, usd: 2000000}\n"
+    text = (
+        LLAMA_3_8B
+        + "training: {tokens: 1T, global_batch: 512}\nhardware: {nodes: 16}\ngoal: {days: 60, usd: 2000000}\n"
+    )
     made = planned(text)
     drawn = frontier(made, CAT)
     assert drawn.cheapest_in_time is not None and drawn.fastest_for_money is not None

@@ -48,7 +48,8 @@ def test_tensor_ranks_share_all_but_ten_bytes_without_sequence_parallelism_and_e
 def test_a_gated_grouped_query_layer_agrees_with_megatron_s_generalisation() -> None:
     made = planned(
         "model: {layers: 126, hidden: 16384, heads: 128, kv_heads: 8, ffn: 53248, vocab: 128256, sequence: 8192}\n"
-        "training: {tokens: 1T, global_batch: 2048, recompute: none, sharding: zero2}\nhardware: {accelerator: h100, nodes: 1024}\n"
+        "training: {tokens: 1T, global_batch: 2048, recompute: none, sharding: zero2}\n"
+        "hardware: {accelerator: h100, nodes: 1024}\n"
         "parallelism: {tensor: 8, pipeline: 16, micro_batch: 1}\n"
     )
     megatron = 8192 * 16384 * (18 + 4 * 53248 / 16384) / 8
@@ -101,9 +102,13 @@ def test_few_micro_batches_never_fill_the_pipeline() -> None:
 
 
 def test_frozen_weights_need_no_gradient_and_no_optimizer_state() -> None:
-    full = planned("model: {layers: 32, hidden: 4096, heads: 32, kv_heads: 8, ffn: 14336, vocab: 128256, sequence: 8192}\n"
-                   "training: {tokens: 1B, global_batch: 64}\nhardware: {nodes: 1}\n")  # fmt: skip
-    lora = planned("model: {layers: 32, hidden: 4096, heads: 32, kv_heads: 8, ffn: 14336, vocab: 128256, sequence: 8192}\n"
-                   "training: {tokens: 1B, global_batch: 64, method: lora, rank: 16}\nhardware: {nodes: 1}\n")  # fmt: skip
+    full = planned(
+        "model: {layers: 32, hidden: 4096, heads: 32, kv_heads: 8, ffn: 14336, vocab: 128256, sequence: 8192}\n"
+        "training: {tokens: 1B, global_batch: 64}\nhardware: {nodes: 1}\n"
+    )
+    lora = planned(
+        "model: {layers: 32, hidden: 4096, heads: 32, kv_heads: 8, ffn: 14336, vocab: 128256, sequence: 8192}\n"
+        "training: {tokens: 1B, global_batch: 64, method: lora, rank: 16}\nhardware: {nodes: 1}\n"
+    )
     assert lora.memory.optimizer < full.memory.optimizer / 50
     assert lora.checkpoint.bytes == 14 * 41_943_040  # r (inputs + outputs) of seven matrices in 32 layers

@@ -45,7 +45,10 @@ def test_every_split_divides_heads_layers_batch_and_cards_and_fits(nodes: int) -
 def test_what_is_asked_stays_and_only_the_rest_is_chosen() -> None:
     made = planned(
         LLAMA_3_8B
-        + "training: {tokens: 1T, recompute: full}\nhardware: {nodes: 4}\nparallelism: {tensor: 4, pipeline: 2, micro_batch: 2}\n"
+        + (
+            "training: {tokens: 1T, recompute: full}\nhardware: {nodes: "
+            "4}\nparallelism: {tensor: 4, pipeline: 2, micro_batch: 2}\n"
+        )
     )
     layout = made.best.layout
     assert (layout.tensor, layout.pipeline, layout.micro_batch, layout.recompute, layout.data) == (4, 2, 2, "full", 4)
@@ -60,8 +63,11 @@ def test_a_long_sequence_is_shared_by_a_context_group() -> None:
 
 def test_experts_are_shared_by_an_expert_group() -> None:
     made = planned(
-        "model: {layers: 48, hidden: 2048, heads: 32, kv_heads: 4, head_dim: 128, ffn: 768, vocab: 151936, sequence: 4096, "
-        "experts: {count: 128, active: 8}}\ntraining: {tokens: 1T, global_batch: 1024}\nhardware: {nodes: 8}\n"
+        (
+            "model: {layers: 48, hidden: 2048, heads: 32, kv_heads: 4, head_dim: "
+            "128, ffn: 768, vocab: 151936, sequence: 4096, "
+            "experts: {count: 128, active: 8}}\ntraining: {tokens: 1T, global_batch: 1024}\nhardware: {nodes: 8}\n"
+        )
     )
     layout = made.best.layout
     assert layout.expert > 1 and 128 % layout.expert == 0 and (layout.data * layout.context) % layout.expert == 0
@@ -82,7 +88,10 @@ def test_a_batch_that_leaves_cards_idle_says_how_many() -> None:
 
 
 def test_tensor_groups_reach_across_nodes_only_in_a_rack_of_fast_links() -> None:
-    text = "training: {tokens: 1T, global_batch: 256}\nhardware: {accelerator: ACC, nodes: 16, cards_per_node: 4}\nparallelism: {tensor: 8}\n"
+    text = (
+        "training: {tokens: 1T, global_batch: 256}\nhardware: {accelerator: ACC, "
+        "nodes: 16, cards_per_node: 4}\nparallelism: {tensor: 8}\n"
+    )
     assert planned(LLAMA_3_8B + text.replace("ACC", "gb200")).best.layout.tensor == 8
 
 
