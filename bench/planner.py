@@ -1,8 +1,8 @@
 """How well the planner predicts published runs, with the constants in use and with each family held out in turn.
 
 Only the given rows are fitted; `--check` also predicts other published rows, which no constant ever saw.
-Run `python bench/planner.py [--rows] [--check] [--fit]`; `--fit` prints the constants fitted on the given rows beside
-those in use.
+Run `python bench/planner.py [--rows] [--check] [--advice] [--fit]`: `--advice` follows the advice to 200 random tasks,
+`--fit` prints the constants fitted on the given rows beside those in use.
 """
 
 from __future__ import annotations
@@ -18,12 +18,15 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from components import catalog
+from components.sizing.advice.advice import advise, better
+from components.sizing.advice.change import changed
 from components.sizing.calibration import rows as calibration
 from components.sizing.calibration.rows import Row
-from components.sizing.plan import request
+from components.sizing.plan import reading, request
 from components.sizing.plan.plan import plan
 from components.sizing.step import band as uncertainty
 from components.sizing.tuning.constants import DEFAULT, FITTED
+from tests.components.sizing.asked import random_task
 
 Errors = dict[str, float]
 
@@ -149,6 +152,36 @@ def runs() -> None:
     print(f"inside low..high: {covered} of {len(core) + len(rest)}")
 
 
+def advice(count: int) -> None:
+    """Random tasks: every piece of advice written into its task and planned again, with the seconds that it took."""
+    cat = catalog.load()
+    told = wrong = planned_tasks = 0
+    seconds: list[float] = []
+    kinds: dict[str, int] = {}
+    for seed in range(count):
+        read = reading.read_text(random_task(seed), "task.yaml", cat)
+        made = plan(read.request, cat)[0] if read.request else None
+        if made is None:
+            continue
+        planned_tasks += 1
+        started = time.process_time()
+        found = advise(made, cat)
+        seconds.append(time.process_time() - started)
+        for each in found:
+            told += 1
+            kinds[each.change.kind] = kinds.get(each.change.kind, 0) + 1
+            request_after = changed(made.request, each.change, cat)
+            again = plan(request_after, cat)[0] if request_after else None
+            if again is None or not again.memory.fits or abs(again.days.expected / each.plan.days.expected - 1) > 1e-6:
+                wrong += 1
+                print(f"  seed {seed}: {each.change.words} does not plan as told")
+            elif not better(made, again):
+                wrong += 1
+                print(f"  seed {seed}: {each.change.words} is no better")
+    print(f"\nadvice: {told} pieces for {planned_tasks} of {count} random tasks, {wrong} wrong; {kinds}")
+    print(f"seconds of one processor: median {statistics.median(seconds):.2f}, max {max(seconds):.2f}")
+
+
 def main() -> None:
     print(f"{platform.machine()}, Python {platform.python_version()}, {platform.system()}")
     started = time.perf_counter()
@@ -162,6 +195,8 @@ def main() -> None:
         steps(others, {"in use": {row.id: row.predict(DEFAULT).total for row in others}}, every="--rows" in sys.argv)
     memories()
     runs()
+    if "--advice" in sys.argv:
+        advice(200)
     if "--fit" in sys.argv:
         tuning = calibration.fit(given)
         print(f"\n{'constant':26} {'before':>9} {'fitted':>9} {'in use':>9}")

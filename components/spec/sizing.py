@@ -21,7 +21,7 @@ Recompute = Literal["none", "selective", "full"]
 RecomputeModule = Literal["core_attn", "mla_up_proj", "layernorm", "mlp", "moe", "moe_act", "shared_experts"]
 Schedule = Literal["gpipe", "1f1b", "interleaved", "zero-bubble", "zbv", "dualpipe"]
 ContextMethod = Literal["ring", "allgather", "alltoall"]
-Dispatcher = Literal["node", "card", "allgather"]
+Dispatcher = Literal["node", "alltoall", "allgather"]
 StatePrecision = Literal["fp32", "bf16", "fp8"]
 Offloaded = Literal["activations", "optimizer"]
 Framework = Literal["megatron", "torchtitan", "automodel", "deepspeed", "neuron"]
@@ -233,8 +233,10 @@ class ParallelismSpec(Spec):
         default="ring",
         description="how context ranks see each other's keys: round a ring, gathered, or by exchanging heads (Ulysses)",
     )
-    dispatcher: Dispatcher = Field(
-        default="node", description="a token travels once to each node (DeepEP), once to each card, or everywhere"
+    dispatcher: Dispatcher | None = Field(
+        default=None,
+        description="a token travels once to each node (DeepEP), once for each expert, or everywhere; "
+        "for each expert when left out in groups of at most 8 without zero3, else to each node",
     )
     micro_batch: Count | None = Field(default=None, description="sequences of one forward pass")
     sequence_parallel: Flag | None = Field(

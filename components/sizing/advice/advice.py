@@ -67,11 +67,11 @@ def _weighed(plan: Plan, base: Request, change: Change, cat: Catalog) -> Advice 
     None when it is not better or can't be had.
     """
     first = _replanned(base, change, cat)
-    if first is None or not _better(plan, first):
+    if first is None or not better(plan, first):
         return None
     exact = written(change, plan, first)
     made = _replanned(base, exact, cat)
-    if made is None or not _better(plan, made):
+    if made is None or not better(plan, made):
         return None
     now, then = plan.money.total, made.money.total
     return Advice(
@@ -90,7 +90,8 @@ def _replanned(base: Request, change: Change, cat: Catalog) -> Plan | None:
     return made if made is not None and made.memory.fits else None
 
 
-def _better(plan: Plan, made: Plan) -> bool:
+def better(plan: Plan, made: Plan) -> bool:
+    """Whether a plan saves days or money without costing the other, as far as the first plan's goals don't allow it."""
     goal, now, then = plan.request.spec.goal, plan.money.total, made.money.total
     if now and not then:
         return False  # what has no price can't be weighed against what has

@@ -267,6 +267,21 @@ def _split(spec: SizingSpec, cat: Catalog) -> Iterator[Problem]:
             said=f"{model.experts.count} experts do not divide by expert {split.expert}",
             hint=f"use one of: {_divisors(model.experts.count)}",
         )
+    training = spec.training
+    if training.batch_from and training.global_batch and training.batch_from >= training.global_batch:
+        yield Problem(
+            id="batch-ramp",
+            path="training.batch_from",
+            said=f"the batch starts at {training.batch_from} sequences and ends at {training.global_batch}",
+            hint=f"below {training.global_batch}, or leave batch_from out",
+        )
+    if split.shard and (split.shard < 1 or spec.training.sharding == "ddp"):
+        yield Problem(
+            id="shard-nothing",
+            path="parallelism.shard",
+            said="a shard group is given, but ddp shares nothing",
+            hint="use sharding: zero1, zero2 or zero3, or leave shard out",
+        )
     if spec.training.recompute_modules and spec.training.recompute not in (None, "selective"):
         yield Problem(
             id="recompute-modules",

@@ -24,6 +24,7 @@ from components.spec.sizing import ParallelismSpec, Recompute, Sharding, StatePr
 _MICRO_BATCHES = (1, 2, 4, 8, 16, 32)
 _LONG_SEQUENCE = 16384  # beyond it one card's activations of a single sequence call for a context group
 _TENSOR_LIMIT = 16
+_NARROW_GROUP = 8  # expert groups that recipes serve by plain all-to-all; wider ones by DeepEP or its like
 _SHARD_LIMIT = 512  # data ranks that published runs without a pipeline share their weights over
 _VIRTUAL_LIMIT = 12
 _BATCH_TOKENS, _LARGE_BATCH_TOKENS = 4_194_304, 16_777_216  # LLaMA, BLOOM: 4 M; Llama 3 405B: 16 M
@@ -320,7 +321,7 @@ def complete(
         schedule=asked.schedule or ("interleaved" if layout.virtual > 1 else "1f1b"),
         stages=asked_stages(asked),
         context_method=asked.context_method,
-        dispatcher=asked.dispatcher,
+        dispatcher=asked.dispatcher or ("node" if sharding == "zero3" or layout.expert > _NARROW_GROUP else "alltoall"),
         states=states,
         offload=training.offload,
     )

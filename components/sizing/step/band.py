@@ -13,10 +13,10 @@ from components.sizing.step.measured import Measured
 from components.spec.sizing import ParallelismSpec
 
 # Half-widths in the logarithm of the step time; bench/planner.py prints how many held-out rows each covers.
-DENSE = 0.20
-SHARDED = 0.28  # frameworks that shard weights differ more in their kernels
-EXPERTS = 0.40
-NO_ROWS = 0.30  # generations without a large published run among the fitted rows
+DENSE = 0.15
+SHARDED = 0.25  # frameworks that shard weights differ more in their kernels
+EXPERTS = 0.25
+NO_ROWS = 0.40  # generations without a large published run among the fitted rows
 LONG_SEQUENCE = 0.42  # attention kernels differ more between frameworks than products do
 DAYS_MORE = 0.14  # the campaign: evaluations, rewinds and waiting differ from run to run
 _FITTED_GENERATIONS = ("ampere", "hopper", "blackwell")

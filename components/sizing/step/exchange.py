@@ -23,7 +23,7 @@ def visited(places: float, choices: int) -> float:
 
 
 def exchange(job: Job, layout: Layout, tuning: Tuning) -> Exchange:
-    """How often a token travels, by dispatcher: once a node, once a card, or to everyone."""
+    """How often a token travels, by dispatcher: once a node, once for each expert, or to everyone."""
     experts = job.shape.experts
     if experts is None or layout.expert == 1:
         return Exchange(0.0, 0.0)
@@ -36,9 +36,9 @@ def exchange(job: Job, layout: Layout, tuning: Tuning) -> Exchange:
     if experts.most_nodes:
         reached = min(reached, experts.most_nodes)
     cards = min(visited(layout.expert, experts.active), reached * together)
-    if layout.dispatcher == "card":
-        away = cards * (nodes - 1) / nodes
-        return Exchange(away, (cards - away) * (together - 1) / together)
+    if layout.dispatcher == "alltoall":
+        away = experts.active * (nodes - 1) / nodes
+        return Exchange(away, (experts.active - away) * (together - 1) / together)
     return Exchange(reached * (nodes - 1) / nodes, cards * (together - 1) / together)
 
 

@@ -20,7 +20,7 @@ _SCORE_BYTES = 13.0  # written and read per score when attention is not fused: p
 _KERNELS = 14.0  # of a layer's forward pass
 # Bytes a copy and width: received and sorted, sorted back and sent, each read and written in 16 bits, and the sum at
 # home.
-_COPIES = 10.0
+_COPIES = {"node": 10.0, "alltoall": 16.0, "allgather": 10.0}  # all-to-all sorts twice: for ranks, then for experts
 DEFAULT_IMBALANCE = 1.05  # of experts in training with a balancing loss or bias; forced balance has 1
 
 
@@ -129,7 +129,9 @@ def _experts(
             rate, tokens, shape.hidden, wide, frozen=frozen
         )
     # Tokens are copied once per visited expert into their experts' order, and back with their weights.
-    copied = own * experts.active * (_COPIES * shape.hidden + 6.0 * experts.ffn) + tokens * 6.0 * wide
+    copied = (
+        own * experts.active * (_COPIES[layout.dispatcher] * shape.hidden + 6.0 * experts.ffn) + tokens * 6.0 * wide
+    )
     return routed, shared, _elementwise(copied, job, layout, tuning, rate)
 
 

@@ -140,7 +140,7 @@ class Clock:
             self._layers[key] = found
         return found
 
-    def _cost(self, layout: Layout, time: LayerTime) -> _Cost:
+    def _cost(self, layout: Layout, time: LayerTime, *, sparse: bool = False) -> _Cost:
         """One layer with its recomputation; where launching takes longer than running, the card waits for its host."""
         if self.job.forward_only:
             gpu = time.forward + time.tensor + time.expert_forward + time.context_forward
@@ -162,7 +162,9 @@ class Clock:
         context = time.context_forward * (1 + share) + time.context_backward
         forward = time.forward + time.tensor + time.expert_forward + time.context_forward
         gpu = compute + tensor + expert + context
-        waiting = _longer(gpu, time.host * (1 + share / 3)) - gpu
+        host = time.host * (1 + share / 3)
+        # All-to-all waits for the tokens' numbers on the host, so that launching never runs ahead of the card.
+        waiting = host if sparse and layout.dispatcher == "alltoall" else _longer(gpu, host) - gpu
         stretch = (gpu + waiting) / gpu
         weights = time.weights * stretch
         inputs = (gpu - forward) * stretch - weights
@@ -173,14 +175,16 @@ class Clock:
         job = self.job
         kept = min(1.0, job.bf16_layers / job.shape.layers) if job.recipe.narrow else 0.0
 
-        def mixed(time: LayerTime, plain: LayerTime | None) -> _Cost:
-            cost = self._cost(layout, time)
-            return cost if plain is None or not kept else cost.times(1 - kept) + self._cost(layout, plain).times(kept)
+        def mixed(time: LayerTime, plain: LayerTime | None, *, sparse: bool) -> _Cost:
+            cost = self._cost(layout, time, sparse=sparse)
+            if plain is None or not kept:
+                return cost
+            return cost.times(1 - kept) + self._cost(layout, plain, sparse=sparse).times(kept)
 
         more_sparse = load.predictions if sparse else 0
-        total = mixed(dense, plain_dense).times(load.dense + load.predictions - more_sparse)
+        total = mixed(dense, plain_dense, sparse=False).times(load.dense + load.predictions - more_sparse)
         if sparse and load.sparse + more_sparse:
-            total += mixed(sparse, plain_sparse).times(load.sparse + more_sparse)
+            total += mixed(sparse, plain_sparse, sparse=True).times(load.sparse + more_sparse)
         outputs = (1 if load.head else 0) + load.predictions
         if outputs:
             one = Part(head.forward) if job.forward_only else head

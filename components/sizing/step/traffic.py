@@ -34,9 +34,13 @@ class _Sharded:
     def gather(self, width: float) -> float:
         return self.shards.gather(self.size * width)
 
+    def level(self, width: float) -> float:
+        """Gradients of one shard summed between its copies."""
+        return self.copies.reduce(self.size * width / self.shards.size)
+
     def reduce(self, width: float) -> float:
         """Gradients are summed inside the shard group, then between the copies."""
-        return self.shards.gather(self.size * width) + self.copies.reduce(self.size * width / self.shards.size)
+        return self.gather(width) + self.level(width)
 
     @property
     def crossing(self) -> float:
@@ -80,13 +84,15 @@ def data_traffic(job: Job, layout: Layout, tuning: Tuning, busy: float, micro: i
         # under pipeline schedules).
         once = layout.pipeline > 1
         gathers = 1 if once else 2
-        moved = sum(gathers * each.gather(2.0) + each.reduce(gradient) for each in sets)
+        moved = sum(gathers * each.gather(2.0) + each.gather(gradient) for each in sets)
         # Layer by layer: every gather and reduction is a round of its own.
         rounds = (gathers + 1) * (job.shape.layers / layout.pipeline - 1)
         moved += rounds * sets[0].shards.steps * sets[0].shards.latency
         times = 1 if once else micro
         exposed = moved * (1 - tuning.shard_overlap) + max(0.0, moved * tuning.shard_overlap - busy)
-        return DataTraffic(exposed * times, crossing * times * (2.0 * gathers + gradient))
+        # Copies of a shard agree once a step, after its last micro-batch.
+        levelled = sum(each.level(gradient) for each in sets) * (1 - tuning.data_overlap)
+        return DataTraffic(exposed * times + levelled, crossing * times * (2.0 * gathers + gradient))
     rounds = 1
     if layout.sharding == "zero2":
         # Sharded gradients can't wait for the step's end: each round of a pipeline, or each micro-batch, hands them on.

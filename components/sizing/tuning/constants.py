@@ -73,7 +73,7 @@ CONSTANTS: tuple[Constant, ...] = (
     ),
     Constant(
         name="matrix_blackwell",
-        value=0.7,
+        value=0.691,
         low=0.55,
         high=0.85,
         unit="of peak",
@@ -173,7 +173,7 @@ CONSTANTS: tuple[Constant, ...] = (
     ),
     Constant(
         name="plain_framework",
-        value=1.69,
+        value=1.62,
         low=1.0,
         high=3.0,
         unit="times that traffic in frameworks without hand-fused kernels (torchtitan, DeepSpeed)",
@@ -286,7 +286,7 @@ CONSTANTS: tuple[Constant, ...] = (
     ),
     Constant(
         name="expert_host",
-        value=0.00772,
+        value=0.006,
         low=1e-3,
         high=1.2e-2,
         unit="s to launch a sparse layer's kernels, forward and backward; the card waits where it is faster",
@@ -313,7 +313,7 @@ CONSTANTS: tuple[Constant, ...] = (
     # --- scale
     Constant(
         name="straggler",
-        value=0.00725,
+        value=0.00788,
         low=0.0,
         high=0.02,
         unit="step time added per doubling of nodes",

@@ -63,11 +63,9 @@ def test_a_long_sequence_is_shared_by_a_context_group() -> None:
 
 def test_experts_are_shared_by_an_expert_group() -> None:
     made = planned(
-        (
-            "model: {layers: 48, hidden: 2048, heads: 32, kv_heads: 4, head_dim: "
-            "128, ffn: 768, vocab: 151936, sequence: 4096, "
-            "experts: {count: 128, active: 8}}\ntraining: {tokens: 1T, global_batch: 1024}\nhardware: {nodes: 8}\n"
-        )
+        "model: {layers: 48, hidden: 2048, heads: 32, kv_heads: 4, head_dim: "
+        "128, ffn: 768, vocab: 151936, sequence: 4096, "
+        "experts: {count: 128, active: 8}}\ntraining: {tokens: 1T, global_batch: 1024}\nhardware: {nodes: 8}\n"
     )
     layout = made.best.layout
     assert layout.expert > 1 and 128 % layout.expert == 0 and (layout.data * layout.context) % layout.expert == 0
