@@ -33,7 +33,7 @@ from components.spec.reading import document
 from components.spec.reading.document import Document
 from components.spec.reading.paths import parsed
 from components.spec.reading.shape import Shaped, validate
-from components.spec.sizing import GoalSpec, HardwareSpec, ModelSpec, ParallelismSpec, TrainingSpec
+from components.spec.sizing import GoalSpec, HardwareSpec, ModelSpec, ParallelismSpec, PhaseSpec, TrainingSpec
 
 EnvironmentName = Annotated[
     StrictText,
@@ -194,6 +194,7 @@ class TaskSpec(Spec):
     training: TrainingSpec | None = None
     hardware: HardwareSpec | None = None
     goal: GoalSpec | None = None
+    phases: tuple[PhaseSpec, ...] = ()
 
     @property
     def reference(self) -> ImageReference:
