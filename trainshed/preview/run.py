@@ -6,6 +6,7 @@ stack with errors.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -64,7 +65,8 @@ def preview(stack: str) -> Preview:
     from components.planning.cost.estimate import estimate
     from infra.offline import aws_stand_in
 
-    aws_stand_in.install()
+    if (why := aws_stand_in.install()) and aws_stand_in.PACKAGE not in sys.modules:
+        print(f"the AWS SDK itself is imported, which takes some seconds: {why}", file=sys.stderr)
     from infra.build import build
     from infra.offline.recorder import run
     from trainshed.preview.policies import judge
