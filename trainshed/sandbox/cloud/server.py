@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from moto.backends import get_backend
-from moto.core import DEFAULT_ACCOUNT_ID
+from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.core.responses import ActionResult
 from moto.ec2.responses.fleets import Fleets
 from moto.ec2.responses.spot_instances import SpotInstances
@@ -127,7 +127,8 @@ def _guard(ec2: Any, configuration: Mapping[str, Any], answer: ActionResult) -> 
     name = configuration["LaunchTemplateSpecification"]["LaunchTemplateName"]
     interfaces = ec2.get_launch_template_by_name(name).latest_version().data.get("NetworkInterfaces") or [{}]
     groups = [ec2.get_security_group_from_id(each) for each in interfaces[0].get("Groups", [])]
-    for each in answer.result.get("Instances", []):
+    result: Any = answer.result
+    for each in result.get("Instances", []):
         for machine in each["InstanceIds"]:
             ec2.get_instance(machine).security_groups = groups
 
