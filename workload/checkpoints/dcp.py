@@ -244,5 +244,5 @@ class SafePlanner(dcp.DefaultLoadPlanner):
 
 
 def load(state: dict[str, Any], folder: Path, *, group: Any = None, worked: Worked | None = None) -> None:
-    """Fill `state` in place, whatever world size wrote the checkpoint. Keys it lacks are an error, keys more are not."""
+    """Fill `state` in place, whatever world size wrote the checkpoint. A key that it lacks is an error."""
     dcp.load(state, storage_reader=SafeReader(folder, worked), planner=SafePlanner(), process_group=group)
