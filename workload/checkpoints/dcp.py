@@ -34,9 +34,9 @@ WRITE_BYTES = 4 << 20
 class _Stream(io.RawIOBase):
     """A file that hashes what is written; `torch.save` calls it with pieces of any size."""
 
-    def __init__(self, descriptor: int, worked: Worked | None) -> None:
+    def __init__(self, descriptor: int, worked: Worked | None, failed: Callable[[OSError], None]) -> None:
         super().__init__()
-        self._descriptor, self._worked = descriptor, worked
+        self._descriptor, self._worked, self._failed = descriptor, worked, failed
         self._digest = hashlib.sha256()
         self.size = 0
 
@@ -47,7 +47,11 @@ class _Stream(io.RawIOBase):
         view = memoryview(data).cast("B")
         for start in range(0, len(view), WRITE_BYTES):
             piece = view[start : start + WRITE_BYTES]
-            write_all(self._descriptor, piece)
+            try:
+                write_all(self._descriptor, piece)
+            except OSError as error:
+                self._failed(error)
+                raise
             self._digest.update(piece)
             if self._worked is not None:
                 self._worked(len(piece))
@@ -72,6 +76,7 @@ class _Files(FileSystem):
         super().__init__()
         self._worked = worked
         self.written: dict[str, tuple[int, str]] = {}
+        self.fault: OSError | None = None
 
     @contextmanager
     def create_stream(self, path: str | os.PathLike[str], mode: str) -> Iterator[Any]:
@@ -82,13 +87,16 @@ class _Files(FileSystem):
             return
         descriptor = open_partial(path)
         try:
-            stream = _Stream(descriptor, self._worked)
+            stream = _Stream(descriptor, self._worked, self._failed)
             yield stream
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
         os.replace(partial_path(path), path)
         self.written[path.name] = (stream.size, stream.sha256)
+
+    def _failed(self, error: OSError) -> None:
+        self.fault = error
 
 
 @dataclass(frozen=True)
@@ -140,7 +148,13 @@ class SealingWriter(dcp.FileSystemWriter):
         return super().prepare_local_plan(plan)
 
     def write_data(self, plan: Any, planner: Any) -> Any:
-        results = super().write_data(plan, planner).wait()
+        try:
+            results = super().write_data(plan, planner).wait()
+        except BaseException:
+            # torch's own writer tells of a full disk as an unexpected position in its archive.
+            if self._files.fault is not None:
+                raise OSError(self._files.fault.errno, self._files.fault.strerror, str(self.folder)) from None
+            raise
         parts = tuple(Part(name, self._rank, "state", *found) for name, found in sorted(self._files.written.items()))
         for part in parts:
             fault = checkpoint_folder.part_fault(self.folder, part, deep=True, worked=self._worked)

@@ -62,6 +62,15 @@ def _is_full(error: BaseException | None) -> bool:
     return False
 
 
+def _in_words(error: BaseException) -> str:
+    """A rank's own error; torch wraps those of all ranks in one."""
+    failures = getattr(error, "failures", {})
+    for rank, inner in sorted(failures.items()):
+        inside = inner[0] if isinstance(inner, tuple) else inner
+        return f"rank {rank}: {_in_words(inside)}"
+    return f"{type(error).__name__}: {error}"
+
+
 class Keeper:
     """The checkpoints of one run on one rank."""
 
@@ -136,7 +145,7 @@ class Keeper:
         self._pending = None
         error = pending.future.exception()
         name = pending.writer.folder.name
-        mine = "" if error is None else f"{type(error).__name__}: {error}"
+        mine = "" if error is None else _in_words(error)
         told = self._group.gathered((mine, _is_full(error), isinstance(error, lease.Held)))
         faults = [fault for fault, _, _ in told if fault]
         if faults:
@@ -166,8 +175,7 @@ class Keeper:
     def wait(self) -> Outcome:
         """Until this rank's write has ended, then `conclude`."""
         assert self._pending is not None
-        with suppress(Exception):
-            self._pending.future.result()
+        self._pending.future.exception()  # torch's own error is no Exception, and is looked at below
         return self.conclude()
 
     def make_room(self) -> bool:
