@@ -25,6 +25,7 @@ from workload import contract
 from workload.checkpoints import tiers
 from workload.checkpoints.keeper import Keeper, Outcome
 from workload.checkpoints.lease import Held
+from workload.checkpoints.places import CopyFailed
 from workload.checkpoints.prune import NothingGood
 from workload.data import dataset, sample_order
 from workload.data.token_shards import TokenShards
@@ -216,6 +217,9 @@ def run(arguments: argparse.Namespace, stop: Stop) -> int:
     except (dataset.BadManifest, sample_order.OtherData, NothingGood, EOFError) as error:
         print(f"train: {error}", file=sys.stderr)
         return contract.BAD_DATA
+    except CopyFailed as error:
+        print(f"train: {error}", file=sys.stderr)
+        return contract.FAILED
     except Held as error:
         print(f"train: {error}", file=sys.stderr)
         return contract.LEASE_HELD

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
+import sysconfig
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.workload.checkpoints.test_transfer import ENDPOINT, bucket, proxy  # noqa: F401 (fixtures)
 from tests.workload.conftest import TorchServer
 from workload import contract
 from workload.checkpoints import checkpoint, tiers
@@ -86,12 +89,13 @@ def run(
     keep: int = 2,
     width: int = 2,
     nodes: bool = False,
+    before: str = "",
     **environment: object,
 ) -> list[dict[str, Any]]:
     """Events of rank 0; every rank must have ended well. With `nodes` each rank is a node with a disk of its own."""
     told = {"CHECKPOINT_PATH": folder / "shared", **environment}
     if not nodes:
-        processes = server.ranks(ranks, RUN, steps, every, keep, width, **told)
+        processes = server.ranks(ranks, before + RUN, steps, every, keep, width, **told)
     else:
         gang = {"WORLD_SIZE": ranks, "LOCAL_WORLD_SIZE": 1, "LOCAL_RANK": 0}
         gang |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
@@ -186,6 +190,27 @@ def test_what_killed_gangs_left_does_not_add_up(tmp_path: Path, torch_server: To
     events = run(torch_server, tmp_path, 1, 1, 1)
     assert [one["event"] for one in events] == ["delete", "delete", "delete", "start", "saved"]
     assert [path.name[:17] for path in (tmp_path / "shared").iterdir()] == ["step-000000000001"]
+
+
+# The client of S3 comes from the project's own environment.
+WITH_S3 = f"import sys; sys.path.append({sysconfig.get_path('purelib')!r})\n"
+
+
+def test_a_run_goes_on_from_object_storage_where_the_shared_file_system_is_empty(
+    bucket: Any,  # noqa: F811
+    tmp_path: Path,
+    torch_server: TorchServer,
+) -> None:
+    told = {name: os.environ[name] for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "http_proxy")}
+    told |= {"AWS_ENDPOINT_URL": ENDPOINT, "AWS_DEFAULT_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"}
+    told |= {"CHECKPOINT_OBJECT_URL": f"s3://{bucket.name}/runs", "HTTP_PROXY": told["http_proxy"], "no_proxy": ""}
+    events = run(torch_server, tmp_path, 2, 2, 2, before=WITH_S3, **told)
+    (copied,) = [one for one in events if one["event"] == "copied"]
+    assert copied["to"] == f"s3://{bucket.name}/runs/{copied['checkpoint']}"
+    shutil.rmtree(tmp_path / "shared")
+    events = run(torch_server, tmp_path, 3, 2, 2, before=WITH_S3, RESTART_ATTEMPT=1, **told)
+    assert (events[0]["resumed_from"], events[0]["step"]) == (copied["checkpoint"], 2)
+    assert [manifest.step for _, manifest in checkpoint.complete(tmp_path / "shared")] == [2]
 
 
 def test_intervals_that_do_not_fit_are_refused() -> None:
