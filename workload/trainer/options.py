@@ -75,6 +75,7 @@ def parser(environment: Mapping[str, str], task: Mapping[str, Any]) -> argparse.
     add("manifest", Path, None, "manifest of the dataset, with samples; manifest.jsonl in its folder when left out")
     add("data", Path, paths["data"], "folder of the dataset: samples of (sequence + 1) tokens")
     add("checkpoints", Path, paths["checkpoints"], "folder of the checkpoints")
+    add("weights", Path, None, "checkpoint whose weights a new run begins with (fine-tuning)")
     add("steps", int, steps_of(model, training), "steps of the whole run, those before a restart included")
     add("global-batch", int, training.get("global_batch") or 16, "samples of one step over all ranks")
     add("micro-batch", int, None, "samples of one forward pass on one rank; all of a rank's when left out")

@@ -23,6 +23,8 @@ import torch
 
 from workload import contract
 from workload.checkpoints import tiers
+from workload.checkpoints.checkpoint_folder import NotACheckpoint, faults
+from workload.checkpoints.dcp import load as checkpoint_load
 from workload.checkpoints.keeper import Keeper, Outcome
 from workload.checkpoints.lease import Held
 from workload.checkpoints.places import CopyFailed
@@ -113,6 +115,11 @@ class Run:
         self._telemetry.working("loading")
         resumed = self._keeper.resume(lambda held: state.wanted(now, held), lambda found: state.take(now, found))
         self._saved = now.step if resumed else -1
+        if not resumed and self._arguments.weights:
+            self._check_weights()
+            weights = {"weights": now.model.state_dict()}
+            checkpoint_load(weights, self._arguments.weights, group=self._ranks.checkpoint_group)
+            now.model.load_state_dict(weights["weights"])
         self._log.say(
             event="start",
             step=now.step,
@@ -122,6 +129,13 @@ class Run:
             samples=now.cursor.consumed,
         )
         return now
+
+    def _check_weights(self) -> None:
+        """Rank 0 looks whether all files are there; damage in one is found when the runs that wrote it are verified."""
+        found = list(faults(self._arguments.weights, deep=False)) if self._ranks.rank == 0 else []
+        found = self._ranks.from_first(found)
+        if found:
+            raise NotACheckpoint("\n".join(found))
 
     def _train(self, now: State, tokens: TokenShards, passes: steps.Passes) -> None:
         arguments, ranks = self._arguments, self._ranks
@@ -214,7 +228,7 @@ def run(arguments: argparse.Namespace, stop: Stop) -> int:
     except steps.NotFinite as error:
         print(f"train: {error}", file=sys.stderr)
         return contract.NOT_FINITE
-    except (dataset.BadManifest, sample_order.OtherData, NothingGood, EOFError) as error:
+    except (dataset.BadManifest, sample_order.OtherData, NothingGood, NotACheckpoint, EOFError) as error:
         print(f"train: {error}", file=sys.stderr)
         return contract.BAD_DATA
     except CopyFailed as error:

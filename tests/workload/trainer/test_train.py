@@ -175,6 +175,16 @@ def test_bfloat16_gated_and_with_grouped_queries_learns_too(job: Job) -> None:
     assert job.losses("small numbers")[-1] < job.losses("small numbers")[0] - 0.2
 
 
+def test_fine_tuning_begins_with_the_weights_of_another_run_and_nothing_else_of_it(job: Job) -> None:
+    folder, _ = checkpoint.latest(job.folder / "still/checkpoints")
+    assert job.train("tuned", 2, "--weights", folder, "--steps", "2", "--seed", "7") == ({0}, "")
+    assert job.events("tuned", "start")[0]["step"] == 0
+    assert job.losses("tuned")[0] < job.losses("still")[0] - 0.2
+    codes, said = job.train("untuned", 1, "--weights", job.folder / "none")
+    assert codes == {contract.BAD_DATA}
+    assert "none: has no manifest.json: the checkpoint is not complete" in said
+
+
 def test_only_the_last_checkpoints_are_kept(job: Job) -> None:
     assert job.train("kept", 1, "--checkpoint-every", "2", "--keep-last", "2") == ({0}, "")
     steps = [manifest.step for _, manifest in checkpoint.complete(job.folder / "kept/checkpoints")]
