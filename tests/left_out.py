@@ -41,8 +41,8 @@ def strict() -> bool:
     return os.environ.get("TRAINSHED_REQUIRE_LIVE") == "1"
 
 
-# The first torch with `fully_shard` and checkpoints as the trainer writes them.
-OLDEST_TORCH = (2, 6)
+# The oldest torch that the trainer was run on: the one of the images.
+OLDEST_TORCH = (2, 8)
 
 
 @cache
