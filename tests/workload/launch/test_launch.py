@@ -142,8 +142,13 @@ def test_a_hang_is_found_from_the_gangs_heartbeats_and_the_first_to_stop_is_name
     tmp_path: Path, oldest_python: str
 ) -> None:
     # Rank 1 stops at step 3; rank 0 waits for it at step 4, as in a collective.
-    program = f"{BEAT}\nfor step in range(1, 4 if rank else 5): heart.beat(step)\ntime.sleep(60)"
-    gang = Gang(tmp_path, oldest_python, 2, program, HANG_TIMEOUT_SECONDS=1, PROCESS_RESTARTS=0)
+    other = f"os.path.exists({str(tmp_path)!r}+'/up-%d'%(1-rank))"
+    program = (
+        f"{BEAT}{touch(tmp_path, 'up')}\nwhile not {other}: time.sleep(0.01)\n"
+        "for step in range(1, 4 if rank else 5): heart.beat(step)\ntime.sleep(60)"
+    )
+    # Longer than the launchers' own reports, of which each node's must have come.
+    gang = Gang(tmp_path, oldest_python, 2, program, HANG_TIMEOUT_SECONDS=5, PROCESS_RESTARTS=0)
     codes, _, err = gang.end()
     assert codes == [contract.HUNG, contract.HUNG]
     assert (gang.message(0)["rank"], gang.message(0)["node"]) == (1, "node-1")
