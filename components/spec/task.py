@@ -126,7 +126,10 @@ class RecoverySpec(Spec):
     """What happens when a worker dies or hangs."""
 
     checkpoint_interval_steps: Count | None = Field(default=None, description="steps between two checkpoints")
-    keep_last: Count = Field(default=3, description="newest checkpoints that are kept")
+    keep_last: Count | None = Field(
+        default=None,
+        description="newest checkpoints that are kept; left out: storage.checkpoints.keep_last of the stack",
+    )
     auto_restart: Flag = Field(default=True, description="whether the whole job starts again from its last checkpoint")
     max_restarts: CountOrZero = Field(default=20, description="restarts before the job counts as failed")
     hang_timeout_seconds: Count | None = Field(

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from trainshed.spared_imports import SPARED
+from trainshed.startup import WAITING
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 TRACING = "pulumi.runtime._instrumentation"
@@ -28,8 +28,8 @@ print(json.dumps({"waiting": waiting, "resources": len(json.loads(out.getvalue()
 ONE_IS_USED = """
 import json, sys
 from importlib.util import _LazyModule
-from trainshed import spared_imports
-spared_imports.install()
+from trainshed import startup
+startup.prepare()
 import pulumi
 import dill
 double = dill.loads(dill.dumps(lambda number: 2 * number))
@@ -55,7 +55,7 @@ def in_a_process_of_its_own(program: str, **environment: str) -> Any:
 
 def test_a_preview_uses_none_of_them() -> None:
     said = in_a_process_of_its_own(AFTER_A_PREVIEW)
-    assert said["waiting"] == sorted(SPARED | {TRACING})
+    assert said["waiting"] == sorted(WAITING | {TRACING})
     assert said["resources"] > 100
 
 
