@@ -195,8 +195,8 @@ def _bought_once(change: Change, new: Record, templates: dict[str, Record]) -> I
         return
     bought = "block" if kind == "CAPACITY_BLOCK" else "reservation"
     why = (
-        f"the engine makes the new group before it deletes the old one, and the {bought} has no machines left for it: it"
-        " never becomes ready"
+        f"the engine makes the new group before it deletes the old one, and the {bought} has no machines left for it:"
+        " it never becomes ready"
     )
     instead = "drain the pool, set its nodes to 0 in one update, and make this change in the next"
     yield _told(change, change.reasons[0], why, instead)

@@ -133,7 +133,14 @@ EDITS = (
         'endpoint: {public: true, allowed_cidrs: ["192.0.2.0/24"]}',
         never=NO_DANGER,
     ),
-    edit("another admin", "role/platform-admin", "role/platform-owner", "replace", never=NO_DANGER),
+    edit(
+        "another admin",
+        "role/platform-admin",
+        "role/platform-owner",
+        "cluster-admins-named",
+        passes=False,
+        never=NO_DANGER,
+    ),
     edit("larger system nodes", "m7i.2xlarge, nodes: 3", "m7i.4xlarge, nodes: 3", "`cluster`", "1", never=NO_DANGER),
     edit("more system nodes", "m7i.2xlarge, nodes: 3", "m7i.2xlarge, nodes: 4", "grows by 1 node", never=NO_DANGER),
     # The network.
@@ -162,7 +169,13 @@ EDITS = (
         "the change in cost is not known",
         passes=False,
     ),
-    edit("another type of a block", "instance_type: p5en.48xlarge", "instance_type: p5.48xlarge", passes=False),
+    edit(
+        "another type of a block",
+        "instance_type: p5en.48xlarge",
+        "instance_type: p5.48xlarge",
+        "`finetune`",
+        "**rolls**",
+    ),
     edit(
         "a reservation less",
         RESERVED,
@@ -227,7 +240,7 @@ EDITS = (
         passes=False,
         says=(
             "**shrinks** by 10 nodes with 80 cards, and the jobs on them end",
-            "Cost: -402,312 a month (-0.8 %)",
+            "Cost: -402,324 a month (-0.8 %)",
             "`tasks/llama-405b.yaml:6`",
         ),
     ),
