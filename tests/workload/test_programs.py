@@ -17,6 +17,7 @@ PROGRAMS = (
     "data/sample_order",
     "data/stage",
     "heartbeat",
+    "health/quarantine",
     "preflight/gate",
     "preflight/storage_benchmark",
 )
