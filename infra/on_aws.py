@@ -5,6 +5,7 @@ from __future__ import annotations
 import pulumi
 
 from components.cluster import Cluster, ClusterArgs, SystemImage
+from components.file_systems.lustre import efa_clients
 from components.governance import Governance, GovernanceArgs, GovernedSpec
 from components.gpu_pool import GpuPool, GpuPoolArgs
 from components.lustre import Client, Lustre, LustreArgs
@@ -12,7 +13,7 @@ from components.manifests.observability import prometheus
 from components.naming import fit
 from components.network import Network, NetworkArgs
 from components.object_store import ObjectStore, ObjectStoreArgs
-from components.planning import addons, address_needs, addresses, endpoints, images, lustre_clients, nodes
+from components.planning import addons, address_needs, addresses, endpoints, images, nodes
 from components.registry import Registry, RegistryArgs
 from components.spec.form import Hybrid
 from components.spec.stack import StackSpec
@@ -112,7 +113,7 @@ def gpu_pool(settings: Settings, name: str, net: Network, control: Cluster, opts
             key_arn=control.key_arn,
             tags=tags(settings),
             spot_preprocessing=stack.spot_preprocessing,
-            lustre_efa_interfaces=lustre_clients.interfaces(stack, cat).get(name, 0),
+            lustre_efa_interfaces=efa_clients.interfaces(stack, cat).get(name, 0),
             after=control.before_nodes,
         ),
         opts,

@@ -59,5 +59,10 @@ NEURON = Accelerator(
             "NEURON_RT_ROOT_COMM_ID": "$(MASTER_ADDR):62182",
         }
     ),
+    # The Neuron collectives load libfabric themselves (Neuron documentation, "Configure EFA for Trainium").
+    efa_environment=MappingProxyType({"FI_EFA_USE_DEVICE_RDMA": "1", "FI_PROVIDER": "efa"}),
+    # One process a logical core: a Trainium has two of one core, a Trainium2 four of two cores each (Neuron
+    # documentation, "Logical NeuronCore configuration").
+    cores_per_process=MappingProxyType({"Trainium": 1, "Trainium2": 2}),
     health_codes=FAULTS,
 )

@@ -95,6 +95,16 @@ NVIDIA = Accelerator(
             "TORCH_NCCL_ASYNC_ERROR_HANDLING": "1",
         }
     ),
+    efa_environment=MappingProxyType(
+        {
+            # A job without the plugin fails instead of falling back to TCP.
+            "NCCL_NET": "AWS Libfabric",
+            # Huge pages and fork() in data loaders don't go together (ENOMEM); the documentation of aws-ofi-nccl names
+            # this way out.
+            "FI_EFA_USE_HUGE_PAGE": "0",
+        }
+    ),
+    efa_environment_of_pcie=MappingProxyType({"NCCL_SHM_USE_CUDA_MEMCPY": "1"}),
     health_codes=XID,
     telemetry=Telemetry(
         name="dcgm-exporter",

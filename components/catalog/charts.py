@@ -5,9 +5,11 @@ Hides where each is published; isolated networks mirror exactly the images liste
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
+from pathlib import Path
 from types import MappingProxyType
 
 from components.catalog.pins import Origin
@@ -91,13 +93,16 @@ def _image(name: str, registry: str, repository: str, tag: str, *, source: str, 
     )
 
 
+# One table for the charts that are shipped and for the programs that the live tests and the sandbox build.
+RELEASES: Mapping[str, str] = json.loads((Path(__file__).parent / "data" / "releases.json").read_text(encoding="utf-8"))
+
 _PROMETHEUS = "https://prometheus-community.github.io/helm-charts"
 _EKS = "https://aws.github.io/eks-charts"
 _RELEASE = "the version of the pinned chart or release; the path is that project's usual one"
 
 _CHARTS = (
-    _chart("kueue", "0.19.2", "oci://registry.k8s.io/kueue/charts/kueue", namespace="kueue-system"),
-    _chart("jobset", "0.12.0", "oci://registry.k8s.io/jobset/charts/jobset", namespace="jobset-system"),
+    _chart("kueue", RELEASES["kueue"], "oci://registry.k8s.io/kueue/charts/kueue", namespace="kueue-system"),
+    _chart("jobset", RELEASES["jobset"], "oci://registry.k8s.io/jobset/charts/jobset", namespace="jobset-system"),
     _chart(
         "cluster-autoscaler", "9.59.0", "https://kubernetes.github.io/autoscaler", namespace="kube-system", app="1.35.0"
     ),

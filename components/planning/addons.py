@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from components import node_labels
+from components import file_systems, node_labels
 from components.catalog import Addon, AddonPin, Catalog
 from components.spec.cluster import ClusterSpec
 from components.spec.stack import StackSpec
@@ -64,9 +64,10 @@ _SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "eks-node-monitoring-agent": {"dcgmAgent": {"tolerations": _EVERYWHERE}},
     "metrics-server": {"nodeSelector": _SYSTEM},
 }
-# Where AWS's own policy gives more than the driver needs. File systems are mounted by static volumes: the driver only
-# looks them up.
-_ACTIONS: Mapping[str, tuple[str, ...]] = {"aws-fsx-csi-driver": ("fsx:DescribeFileSystems", "fsx:ListTagsForResource")}
+# Where AWS's own policy gives more than the driver needs.
+_ACTIONS: Mapping[str, tuple[str, ...]] = {
+    kind.addon.name: kind.addon.actions for kind in file_systems.KINDS.values() if kind.addon
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,9 +86,7 @@ class AddonPlan:
 
 def wanted(stack: StackSpec) -> tuple[str, ...]:
     """Names of the stack's add-ons, sorted."""
-    names = {*ALWAYS, *(stack.cluster.addons if stack.cluster else ())}
-    if stack.storage.lustre:
-        names.add("aws-fsx-csi-driver")
+    names = {*ALWAYS, *(stack.cluster.addons if stack.cluster else ()), *file_systems.addons(stack)}
     return tuple(sorted(names))
 
 

@@ -97,9 +97,7 @@ def has_efa(pool: PoolSpec, cat: Catalog) -> bool:
     return not pool.hosts and efa.RESOURCE in fabrics.of_pool(pool, cat).pod_resources(pool, instance(pool, cat))
 
 
-def labels_of(
-    pool: PoolSpec, cat: Catalog, *, capacity: str | None = None, block: str | None = None
-) -> dict[str, str]:
+def labels_of(pool: PoolSpec, cat: Catalog, *, capacity: str | None = None, block: str | None = None) -> dict[str, str]:
     """Labels of every node, sorted. `capacity` and `block` are a node group's own words, the pool's when left out."""
     family = accelerator(pool, cat)
     fabric = fabrics.of_pool(pool, cat)

@@ -15,7 +15,6 @@ from components.planning.blocks import Window, stamp, windows
 from components.planning.cost.lines import (
     HOURS,
     Commitment,
-    Declared,
     Found,
     Line,
     Pricer,
@@ -26,6 +25,7 @@ from components.planning.cost.lines import (
     used,
 )
 from components.planning.cost.network import between_zones
+from components.record import Record
 
 GROUP = "aws:eks/nodeGroup:NodeGroup"
 TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
@@ -41,14 +41,14 @@ LOWEST_SPOT_SHARE = 0.1
 Buying = Literal["on-demand", "spot", "block"]
 
 
-def types_of(group: Declared, template: Declared | None) -> list[str]:
+def types_of(group: Record, template: Record | None) -> list[str]:
     """The machine types a group may be made of."""
     named: Any = group.inputs.get("instanceTypes") or []
     own = template.inputs.get("instanceType") if template else None
     return [str(each) for each in named] or ([str(own)] if own else [])
 
 
-def sizes_of(group: Declared) -> Range:
+def sizes_of(group: Record) -> Range:
     """Smallest, expected and largest size."""
     scaling = group.part("scalingConfig")
     low, high = float(scaling.get("minSize") or 0), float(scaling.get("maxSize") or 0)
@@ -64,7 +64,7 @@ def nodes_of(setting: Setting) -> Range:
     return sum(each[0] for each in sizes), sum(each[1] for each in sizes), sum(each[2] for each in sizes)
 
 
-def node_group(group: Declared, given: Setting) -> Found:
+def node_group(group: Record, given: Setting) -> Found:
     """Machines, root volumes and metrics of one node group, from its smallest to its largest size."""
     template = group.one(given.by_urn, TEMPLATE)
     low, expected, high = sizes_of(group)
@@ -86,7 +86,7 @@ def node_group(group: Declared, given: Setting) -> Found:
     yield from between_zones(group, sizes, given)
 
 
-def _stands_in(group: Declared, template: Declared | None, by_urn: Mapping[str, Declared]) -> bool:
+def _stands_in(group: Record, template: Record | None, by_urn: Mapping[str, Record]) -> bool:
     """Whether the group only runs when the spot group of the same template finds no machines."""
     if template is None or group.inputs.get("capacityType") == "SPOT":
         return False
@@ -94,7 +94,7 @@ def _stands_in(group: Declared, template: Declared | None, by_urn: Mapping[str, 
     return any(each.inputs.get("capacityType") == "SPOT" for each in others)
 
 
-def _reservation(template: Declared | None) -> str:
+def _reservation(template: Record | None) -> str:
     """The id or the resource group of the reservation that the template targets."""
     chosen: Mapping[str, Any] = template.part("capacityReservationSpecification") if template else {}
     target: Mapping[str, Any] = chosen.get("capacityReservationTarget") or {}
@@ -115,7 +115,7 @@ def rates(machines: Sequence[InstanceType], buying: Buying, given: Setting) -> l
 
 
 def _machines(
-    group: Declared, template: Declared | None, label: str, machines: list[InstanceType], sizes: Range, given: Setting
+    group: Record, template: Record | None, label: str, machines: list[InstanceType], sizes: Range, given: Setting
 ) -> Found:
     kind = str(group.inputs.get("capacityType") or "ON_DEMAND")
     buying: Buying = "spot" if kind == "SPOT" else "block" if kind == "CAPACITY_BLOCK" else "on-demand"
@@ -126,6 +126,7 @@ def _machines(
         yield Unpriced(
             what=f"{label} {buying}",
             why=f"no {buying} price is known in {given.region} for {between(sizes[0], sizes[2], 'machines')}",
+            most=sizes[2],
             urn=group.urn,
         )
         if window:
@@ -201,7 +202,7 @@ def _block(label: str, urn: str, window: Window, rate: float | None) -> Commitme
     )
 
 
-def _volumes(group: Declared, template: Declared | None, sizes: Range, given: Setting) -> Found:
+def _volumes(group: Record, template: Record | None, sizes: Range, given: Setting) -> Found:
     """Capacity of the root volumes, and the operations and throughput bought beyond what gp3 includes."""
     mappings: Any = (template.inputs.get("blockDeviceMappings") if template else None) or []
     disks: list[Mapping[str, Any]] = [each.get("ebs") or {} for each in mappings]
@@ -225,7 +226,7 @@ def _volumes(group: Declared, template: Declared | None, sizes: Range, given: Se
             yield from used(group, given, item, f"{group.name}: {names[item]}", totals, basis)
 
 
-def _metrics(group: Declared, template: Declared | None, sizes: Range, given: Setting) -> Found:
+def _metrics(group: Record, template: Record | None, sizes: Range, given: Setting) -> Found:
     if template is None or str(template.part("monitoring").get("enabled")).lower() != "true":
         return
     totals = (sizes[0] * DETAILED_METRICS, sizes[1] * DETAILED_METRICS, sizes[2] * DETAILED_METRICS)
@@ -233,7 +234,7 @@ def _metrics(group: Declared, template: Declared | None, sizes: Range, given: Se
     yield from used(group, given, "metrics-custom", f"{group.name}: detailed monitoring", totals, basis)
 
 
-def reservation(resource: Declared, given: Setting) -> Found:
+def reservation(resource: Record, given: Setting) -> Found:
     """An On-Demand Capacity Reservation declared here: billed from its creation, used or not."""
     name, count = str(resource.inputs.get("instanceType") or ""), resource.number("instanceCount")
     machine = given.cat.instances.get(name)
@@ -262,7 +263,7 @@ def reservation(resource: Declared, given: Setting) -> Found:
     )
 
 
-def instance(resource: Declared, given: Setting) -> Found:
+def instance(resource: Record, given: Setting) -> Found:
     """A machine of its own, beside the node groups."""
     name = str(resource.inputs.get("instanceType") or "")
     machine = given.cat.instances.get(name)

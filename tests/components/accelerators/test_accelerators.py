@@ -8,6 +8,13 @@ from components import accelerators, catalog
 from components.accelerators import nvidia
 from components.catalog import addons
 from components.accelerators import Accelerator, DevicePlugin, HostMount, NoImageFamily, UnknownVendor
+from components.manifests.jobs import jobset
+from components.planning.rules import check
+from components.planning.shares import with_default_queues
+from components.problems import errors, render
+from components.spec.reading.reader import read_text
+from components.spec.stack import StackSpec
+from tests.given import SMALL_TASK, task_of
 
 CAT = catalog.load()
 
@@ -131,3 +138,46 @@ def test_a_made_up_family_is_one_value_and_one_entry(monkeypatch: pytest.MonkeyP
     assert family.job_environment(cards=4) == {"ACME_CARDS": "4"}
     assert dict(family.labels) == {"trainshed.io/accelerator": "acme"}
     assert family.image_family("x86_64") == "CUSTOM"
+
+
+def test_neuron_has_a_process_for_each_logical_core():
+    counts = {
+        name: accelerators.processes_per_node(CAT.instance(name), "", CAT.instance(name).cards)
+        for name in ("trn1.32xlarge", "trn2.48xlarge", "p5.48xlarge", "m7i.8xlarge")
+    }
+    assert counts == {"trn1.32xlarge": 32, "trn2.48xlarge": 64, "p5.48xlarge": 8, "m7i.8xlarge": 1}
+
+
+RACK = """config:
+  trainshed:environment: prod
+  trainshed:form: {kind: self-hosted, kubeconfig: {secure: "v1:bm90LWEta2V5:eA=="}, storage_class: shared}
+  trainshed:pools:
+    - name: train
+      purpose: training
+      nodes: 2
+      fabric: tcp
+      hosts: {accelerator: npu7, vendor: VENDOR, cards: 8, vcpu: 96, memory_gib: 1024}
+"""
+
+
+def rack(vendor: str) -> StackSpec:
+    reading = read_text(RACK.replace("VENDOR", vendor), "rack.yaml")
+    assert reading.stack is not None and not errors(reading.problems), [render(each) for each in reading.problems]
+    return reading.stack
+
+
+def test_a_made_up_family_runs_a_job_on_machines_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(accelerators.FAMILIES, "acme", made_up())
+    given = with_default_queues(rack("acme"), CAT)
+    assert not errors(check(given, CAT))
+    rendered = jobset.render(task_of(SMALL_TASK), given, CAT)
+    job = next(each for each in rendered if each["kind"] == "JobSet")["spec"]["replicatedJobs"][0]["template"]["spec"]
+    [container] = job["template"]["spec"]["containers"]
+    assert container["resources"]["limits"]["acme.example/npu"] == "8"
+    environment = {each["name"]: each.get("value") for each in container["env"]}
+    assert (environment["ACME_CARDS"], environment["COLLECTIVE_BACKEND"]) == ("8", "acl")
+
+
+def test_cards_of_a_vendor_without_an_adapter_are_refused_with_the_known_ones() -> None:
+    found = [render(each) for each in errors(check(rack("habana"), CAT))]
+    assert found == ['pools[0].hosts.vendor: no adapter drives "habana" cards; use one of: neuron, nvidia']

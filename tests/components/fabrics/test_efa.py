@@ -148,4 +148,8 @@ def test_nccl_fails_rather_than_fall_back_to_tcp(cat: Catalog) -> None:
 
 
 def test_trainium_gets_no_variables_of_nccl(cat: Catalog) -> None:
-    assert efa.Efa().environment(pool("trn2.48xlarge"), cat.instance("trn2.48xlarge")) == {"NCCL_SOCKET_IFNAME": "eth0"}
+    assert efa.Efa().environment(pool("trn2.48xlarge"), cat.instance("trn2.48xlarge")) == {
+        "FI_EFA_USE_DEVICE_RDMA": "1",
+        "FI_PROVIDER": "efa",
+        "NCCL_SOCKET_IFNAME": "eth0",
+    }
