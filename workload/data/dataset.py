@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -18,6 +19,8 @@ from workload.atomic_files import PARTIAL_SUFFIX
 from workload.checksums import KINDS
 
 KEYS = ("path", "size", "sha256", "crc32c", "samples")
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+HEXADECIMAL = re.compile(r"[0-9a-fA-F]+\Z")
 # One JSON document has to be held whole to be read; JSON lines do not, so a larger manifest has to come as lines.
 LARGEST_DOCUMENT_BYTES = 32 << 20
 
@@ -53,7 +56,7 @@ def _path_fault(path: Any) -> str | None:
     parts = path.split("/")
     if path.startswith("/") or ".." in parts or "." in parts or "" in parts:
         return f"path {path!r} must be relative, without empty, `.` or `..` parts"
-    if any(ord(character) < 32 or ord(character) == 127 for character in path):
+    if CONTROL.search(path):
         return f"path {path!r} holds a control character"
     if path.endswith(PARTIAL_SUFFIX) and parts[-1].startswith("."):
         return f"path {path!r} looks like an unfinished copy (.*{PARTIAL_SUFFIX})"
@@ -77,11 +80,7 @@ def parse(value: Any, where: str) -> Entry:
         if kind not in value:
             continue
         text = value[kind]
-        if (
-            not isinstance(text, str)
-            or len(text) != digits
-            or any(character not in "0123456789abcdef" for character in text.lower())
-        ):
+        if not isinstance(text, str) or len(text) != digits or not HEXADECIMAL.match(text):
             raise BadManifest(f"{where}: {path}: {kind} must be {digits} hexadecimal digits, found {text!r}")
         return Entry(path=path, size=value["size"], kind=kind, checksum=text.lower(), samples=samples)
     raise BadManifest(f"{where}: {path}: needs a checksum, sha256 or crc32c")

@@ -143,16 +143,18 @@ def chosen(file: Path, share: tuple[int, int]) -> Iterator[dataset.Entry]:
             yield entry
 
 
-def totals(file: Path, share: tuple[int, int]) -> tuple[int, int, set[str]]:
-    """Files, bytes and kinds of checksum of the share. Reads the whole manifest, so a bad line is found before anything
-    is written.
+def totals(file: Path, share: tuple[int, int], destination: Path | None = None) -> tuple[int, int, int]:
+    """Files and bytes of the share, and the bytes that `destination` still lacks. Reads the whole manifest, so a bad
+    line is found before anything is written.
     """
-    files = size = 0
+    files = size = lacking = 0
     kinds: set[str] = set()
     try:
         for entry in chosen(file, share):
             files, size = files + 1, size + entry.size
             kinds.add(entry.kind)
+            if destination is not None and not _has_size(destination / entry.path, entry.size):
+                lacking += entry.size
     except dataset.BadManifest as error:
         raise Refused(faults.BAD_DATA, str(error)) from None
     except OSError as error:
@@ -161,23 +163,19 @@ def totals(file: Path, share: tuple[int, int]) -> tuple[int, int, set[str]]:
         raise Refused(faults.BAD_DATA, f"{file}: lists no file")
     if "crc32c" in kinds and checksums.crc32c_speed() == "python":
         say("no compiled crc32c module here: checksums go at some 10 MB/s a core; a manifest with sha256 is faster")
-    return files, size, kinds
+    return files, size, lacking
+
+
+def _has_size(path: Path, size: int) -> bool:
+    try:
+        return os.lstat(path).st_size == size
+    except OSError:
+        return False
 
 
 def need_folder(folder: Path, code: int, what: str) -> None:
     if not folder.is_dir():
         raise Refused(code, f"{what} {folder} is not there or is no folder")
-
-
-def still_to_write(arguments: argparse.Namespace) -> int:
-    """Bytes that the destination still lacks."""
-    size = 0
-    for entry in chosen(arguments.manifest, arguments.part):
-        try:
-            size += 0 if (arguments.destination / entry.path).lstat().st_size == entry.size else entry.size
-        except OSError:
-            size += entry.size
-    return size
 
 
 def lock(destination: Path) -> int:
@@ -192,7 +190,7 @@ def lock(destination: Path) -> int:
 
 
 def copy(arguments: argparse.Namespace, signals: Signals) -> int:
-    files, size, _ = totals(arguments.manifest, arguments.part)
+    files, size, needed = totals(arguments.manifest, arguments.part, arguments.destination)
     need_folder(arguments.source, faults.LOST_SOURCE, "source")
     try:
         arguments.destination.mkdir(parents=True, exist_ok=True)
@@ -201,7 +199,7 @@ def copy(arguments: argparse.Namespace, signals: Signals) -> int:
         code = faults.of_destination("", error).code
         raise Refused(code, f"destination {arguments.destination} can't be used: {error.strerror}") from None
     try:
-        needed, free = still_to_write(arguments), shutil.disk_usage(arguments.destination).free
+        free = shutil.disk_usage(arguments.destination).free
         if needed > free:
             words = (
                 f"{bytes_in_words(needed)} ({needed} bytes) are still to copy and {bytes_in_words(free)} ({free} bytes)"
