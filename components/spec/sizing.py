@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AliasChoices, BeforeValidator, Field
+from pydantic import AliasChoices, BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from components.spec.base import Count, CountOrZero, Flag, Region, Spec, Text
@@ -42,7 +42,9 @@ def number(value: object) -> object:
     return result
 
 
-Number = Annotated[float, BeforeValidator(number)]
+Number = Annotated[
+    float, BeforeValidator(number), WithJsonSchema({"type": ["number", "string"], "examples": ["15.6T", 2e9]})
+]
 
 
 class ExpertsSpec(Spec):

@@ -105,14 +105,14 @@ class ResourcesSpec(Spec):
 class DatasetUseSpec(Spec):
     """Where the dataset is mounted from, read-only."""
 
-    path: AbsolutePath
+    path: AbsolutePath = Field(description="folder of the dataset, under /datasets")
     warm_up: Flag = Field(default=False, description="whether the dataset is staged before the job starts")
 
 
 class CheckpointUseSpec(Spec):
     """Where checkpoints are written to."""
 
-    path: AbsolutePath
+    path: AbsolutePath = Field(description="folder of the checkpoints, under /checkpoints")
 
 
 class TaskStorageSpec(Spec):
