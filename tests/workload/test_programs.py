@@ -14,6 +14,7 @@ from tests.workload.conftest import ROOT, Run, pythons
 WORKLOAD = ROOT / "workload"
 PROGRAMS = (
     "checkpoints/checkpoint",
+    "data/preprocess/tokenize",
     "data/sample_order",
     "data/stage",
     "heartbeat",

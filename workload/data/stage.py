@@ -132,6 +132,10 @@ def parser() -> argparse.ArgumentParser:
         type=whole,
         help="bytes of one sample: files must be a multiple of it, and get their count of samples",
     )
+    manifest.add_argument(
+        "--token-bits", type=int, choices=dataset.TOKEN_BITS, help="the width of a token, which readers check"
+    )
+    manifest.add_argument("--vocabulary", type=whole, help="how many tokens the tokenizer knows")
     manifest.add_argument("--workers", type=whole, default=8)
     return top
 
@@ -309,7 +313,7 @@ def described(path: Path, arguments: argparse.Namespace) -> dataset.Entry:
         samples, rest = divmod(size, arguments.sample_bytes)
         if rest:
             raise Refused(faults.BAD_DATA, f"{name}: {size} bytes is not a multiple of {arguments.sample_bytes}")
-    entry = dataset.Entry(name, size, arguments.checksum, checksum, samples)
+    entry = dataset.Entry(name, size, arguments.checksum, checksum, samples, arguments.token_bits, arguments.vocabulary)
     try:
         return dataset.parse(entry.as_json(), name)
     except dataset.BadManifest as error:
