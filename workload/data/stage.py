@@ -65,18 +65,18 @@ def parser() -> argparse.ArgumentParser:
         epilog=f"exit codes:\n{codes}\n  130, 143  stopped by SIGINT or SIGTERM; a later run does only the rest",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    verbs = top.add_subparsers(dest="verb", required=True, metavar="{copy,warm,verify,manifest}")
+    verbs = top.add_subparsers(dest="verb", required=True, metavar="{copy,warm,verify,prepare,manifest}")
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument(
         "--manifest",
         type=Path,
-        required=True,
+        default=None,
         help="JSON lines (path, size, sha256 or crc32c, samples), or one JSON document with `files`",
     )
     shared.add_argument(
         "--part",
         type=part,
-        default=(0, 1),
+        default=f"{os.environ.get('JOB_COMPLETION_INDEX', '0')}/{os.environ.get('STAGE_WORKERS', '1')}",
         metavar="N/COUNT",
         help="only every COUNT-th file, starting at N: one share a node",
     )
@@ -119,6 +119,20 @@ def parser() -> argparse.ArgumentParser:
         description="Read every file and compare it.",
     )
     verify.add_argument("--root", type=Path, required=True, help="folder that the manifest's paths start from")
+    prepare = verbs.add_parser(
+        "prepare",
+        parents=[shared],
+        help="stage a job's dataset before its gang starts",
+        description=(
+            "Stage a dataset where it lies: on Lustre fetch what is still in the bucket and compare it, elsewhere read"
+            " and compare every file. Pods of an indexed job share the manifest by JOB_COMPLETION_INDEX and"
+            " STAGE_WORKERS; a pod that starts again fetches only the rest."
+        ),
+    )
+    prepare.add_argument(
+        "--root", type=Path, default=os.environ.get("DATASET_PATH") or None, help="default DATASET_PATH"
+    )
+    prepare.set_defaults(manifest=None, batch_files=200, timeout=3600.0, poll=2.0, check=True)
     manifest = verbs.add_parser(
         "manifest",
         help="write a folder's manifest",
@@ -238,6 +252,22 @@ def warm(arguments: argparse.Namespace, signals: Signals) -> int:
     return conclude(signals, progress, found, lambda: work.run(entries, arguments.batch_files, arguments.workers))
 
 
+def prepare(arguments: argparse.Namespace, signals: Signals) -> int:
+    """`warm` on Lustre, `verify` elsewhere; the manifest is the dataset's own, `manifest.jsonl`, unless one is given."""
+    return (warm if on_lustre(arguments.root) else verify)(arguments, signals)
+
+
+def on_lustre(folder: Path, mounts: Path = Path("/proc/mounts")) -> bool:
+    """Whether the longest mount above the folder is Lustre's."""
+    place, best, kind = str(folder.resolve()), "", ""
+    for line in mounts.read_text().splitlines():
+        words = line.split()
+        mount = words[1].replace("\\040", " ").rstrip("/")
+        if (place == mount or place.startswith(f"{mount}/")) and len(mount) >= len(best):
+            best, kind = mount, words[2]
+    return kind == "lustre"
+
+
 def verify(arguments: argparse.Namespace, signals: Signals) -> int:
     files, size, _ = totals(arguments.manifest, arguments.part)
     need_folder(arguments.root, faults.LOST_SOURCE, "root")
@@ -347,7 +377,14 @@ def main(words: list[str] | None = None) -> int:
     try:
         if arguments.verb == "manifest":
             return manifest(arguments)
-        return {"copy": copy, "warm": warm, "verify": verify}[arguments.verb](arguments, signals)
+        if arguments.verb == "prepare":
+            if arguments.root is None:
+                raise Refused(faults.USAGE, "prepare needs --root, or DATASET_PATH in the environment")
+            arguments.manifest = arguments.manifest or arguments.root / "manifest.jsonl"
+        if arguments.manifest is None:
+            raise Refused(faults.USAGE, f"{arguments.verb} needs --manifest")
+        verbs = {"copy": copy, "warm": warm, "verify": verify, "prepare": prepare}
+        return verbs[arguments.verb](arguments, signals)
     except Refused as refused:
         say(f"stage: {refused}")
         return refused.code

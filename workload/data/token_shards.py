@@ -10,6 +10,7 @@ import os
 import sys
 from array import array
 from collections import OrderedDict
+from collections.abc import Callable
 from pathlib import Path
 
 from workload.data.dataset import BadManifest
@@ -31,10 +32,15 @@ def bits_for(vocabulary: int) -> int:
 class TokenShards:
     """Reads samples by number. Keeps at most a few files open."""
 
-    def __init__(self, root: Path, where: ShardIndex, sequence: int) -> None:
-        """Raises dataset.BadManifest when the manifest's samples have another size."""
+    def __init__(
+        self, root: Path, where: ShardIndex, sequence: int, *, locate: Callable[[str], Path] | None = None
+    ) -> None:
+        """`locate` gives the local file of a shard that is not below `root`: `ObjectCache.path` for one at s3://.
+        Raises dataset.BadManifest when the manifest's samples have another size.
+        """
+        self._locate = locate or (lambda path: root / path)
         self.bits = where.token_bits
-        self._root, self._where, self._size = root, where, sample_bytes(sequence, self.bits)
+        self._where, self._size = where, sample_bytes(sequence, self.bits)
         if where.sample_bytes == 0:
             raise BadManifest("the manifest's files hold samples of different sizes: these are no shards of tokens")
         if where.sample_bytes is not None and where.sample_bytes != self._size:
@@ -49,7 +55,7 @@ class TokenShards:
         if path in self._open:
             self._open.move_to_end(path)
             return self._open[path]
-        self._open[path] = os.open(self._root / path, os.O_RDONLY | os.O_CLOEXEC)
+        self._open[path] = os.open(self._locate(path), os.O_RDONLY | os.O_CLOEXEC)
         if len(self._open) > OPEN_FILES:
             _, oldest = self._open.popitem(last=False)
             os.close(oldest)
