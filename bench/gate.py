@@ -30,10 +30,8 @@ def main() -> int:
         right += named == [case["bad"]]
         blamed += len(set(named) - {case["bad"]})
         seconds[case["fault"]].append(done.seconds)
-        print(
-            f"{seed:3} {case['fault']:<15} worker {case['bad']} at {case['stage']:<12} named {named} in {done.seconds:.1f} s",
-            flush=True,
-        )
+        what = f"{case['fault']:<15} worker {case['bad']} at {case['stage']:<12}"
+        print(f"{seed:3} {what} named {named} in {done.seconds:.1f} s", flush=True)
     print(f"the bad member alone was named in {right} of {seeds}; sound ones blamed: {blamed}")
     for fault, values in sorted(seconds.items()):
         print(f"{fault:<15} at most {max(values):.1f} s")

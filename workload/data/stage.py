@@ -253,7 +253,7 @@ def warm(arguments: argparse.Namespace, signals: Signals) -> int:
 
 
 def prepare(arguments: argparse.Namespace, signals: Signals) -> int:
-    """`warm` on Lustre, `verify` elsewhere; the manifest is the dataset's own, `manifest.jsonl`, unless one is given."""
+    """`warm` on Lustre, `verify` elsewhere; the manifest is the dataset's own `manifest.jsonl` unless one is given."""
     return (warm if on_lustre(arguments.root) else verify)(arguments, signals)
 
 
