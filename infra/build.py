@@ -43,8 +43,10 @@ def _on_aws(settings: Settings) -> Built:
     volumes = in_cluster.volumes(settings, namespaces, registry.prefix, lustre, cluster.ready, both)
     devices = in_cluster.devices(settings, registry.prefix, cluster.ready, both)
     isolated = stack.network is not None and stack.network.egress == "isolated"
-    queueing = in_cluster.queueing(settings, namespaces, registry.prefix if isolated else None, cluster.ready, both)
-    in_cluster.block_clock(settings, queueing, registry.prefix if isolated else None, both)
+    mirror = registry.prefix if isolated else None
+    karpenter = on_aws.karpenter(settings, network, cluster, pools, mirror, both)
+    queueing = in_cluster.queueing(settings, namespaces, mirror, cluster.ready, both)
+    in_cluster.block_clock(settings, queueing, mirror, both)
     return Built(
         network=network,
         registry=registry,
@@ -54,6 +56,7 @@ def _on_aws(settings: Settings) -> Built:
         store=store,
         lustre=lustre,
         pools=pools,
+        karpenter=karpenter,
         volumes=volumes,
         devices=devices,
         queueing=queueing,

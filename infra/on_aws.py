@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pulumi
 
 from components.cluster import Cluster, ClusterArgs, SystemImage
 from components.governance import Governance, GovernanceArgs, GovernedSpec
 from components.gpu_pool import GpuPool, GpuPoolArgs
+from components.karpenter import BoughtPool, Karpenter, KarpenterArgs
 from components.lustre import Client, Lustre, LustreArgs
 from components.manifests.observability import prometheus
 from components.naming import fit
@@ -15,6 +18,7 @@ from components.object_store import ObjectStore, ObjectStoreArgs
 from components.planning import addons, address_needs, addresses, endpoints, images, lustre_clients, nodes
 from components.registry import Registry, RegistryArgs
 from components.spec.form import Hybrid
+from components.spec.pools import PoolSpec
 from components.spec.stack import StackSpec
 from infra.settings import Settings, tags
 
@@ -106,7 +110,7 @@ def gpu_pool(settings: Settings, name: str, net: Network, control: Cluster, opts
             certificate_authority=control.certificate_authority,
             service_cidr=addresses.service_cidr(stack) or addresses.SERVICE_RANGES[0],
             node_role_arn=control.node_role_arn,
-            subnet_ids={zone: net.subnet_ids("compute" if with_cards else "nodes", zone) for zone in zones},
+            subnet_ids={zone: _node_subnet(settings, pool, net, zone) for zone in zones},
             security_group_ids=[group],
             efa_security_group_id=net.efa_security_group_id,
             key_arn=control.key_arn,
@@ -117,6 +121,53 @@ def gpu_pool(settings: Settings, name: str, net: Network, control: Cluster, opts
         ),
         opts,
     )
+
+
+def karpenter(
+    settings: Settings,
+    net: Network,
+    control: Cluster,
+    pools: Mapping[str, GpuPool],
+    mirror: pulumi.Input[str] | None,
+    opts: pulumi.ResourceOptions,
+) -> Karpenter | None:
+    """What buys nodes for the pools that size themselves; None where there is no such pool."""
+    stack, cat = settings.valid, settings.catalog
+    interfaces = lustre_clients.interfaces(stack, cat)
+    bought = [
+        BoughtPool(
+            spec=pool,
+            elastic=elastic,
+            subnet_ids=[_node_subnet(settings, pool, net, zone) for zone in elastic.zones],
+            security_group_ids=pools[pool.name].security_group_ids,
+            placement_group=pools[pool.name].elastic_placement_group,
+            lustre_efa_interfaces=interfaces.get(pool.name, 0),
+        )
+        for pool in stack.pools
+        if (elastic := pools[pool.name].placement.elastic)
+    ]
+    if not bought:
+        return None
+    args = KarpenterArgs(
+        spec=stack,
+        catalog=cat,
+        account_id=net.account_id,
+        cluster_name=cluster_name(settings),
+        cluster_version=control.version,
+        endpoint=control.endpoint,
+        key_arn=control.key_arn,
+        pools=bought,
+        before_nodes=control.before_nodes,
+        after=control.ready,
+        mirror=mirror,
+        tags=tags(settings),
+    )
+    return Karpenter("karpenter", args, opts)
+
+
+def _node_subnet(settings: Settings, pool: PoolSpec, net: Network, zone: str) -> pulumi.Input[str]:
+    """Nodes with cards live in the compute network, the others in the management network."""
+    return net.subnet_ids("compute" if nodes.cards(pool, settings.catalog) > 0 else "nodes", zone)
 
 
 def governance(settings: Settings, net: Network, opts: pulumi.ResourceOptions) -> Governance:

@@ -76,6 +76,8 @@ NVIDIA = Accelerator(
         }
     ),
     health_codes=XID,
+    # The agent raises it when a daemon restarts, and never clears it (aws/eks-node-monitoring-agent issue 266).
+    left_alone=("DCGMError",),
     telemetry=Telemetry(
         name="dcgm-exporter",
         image="dcgm-exporter",

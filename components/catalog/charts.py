@@ -93,13 +93,22 @@ def _image(name: str, registry: str, repository: str, tag: str, *, source: str, 
 
 _PROMETHEUS = "https://prometheus-community.github.io/helm-charts"
 _EKS = "https://aws.github.io/eks-charts"
+# The newest release whose controller this project has run, against a real API server and a stand-in for EC2.
+_KARPENTER = "aws/karpenter-provider-aws v1.13.0, charts/karpenter values; run from that tag"
 _RELEASE = "the version of the pinned chart or release; the path is that project's usual one"
 
 _CHARTS = (
     _chart("kueue", "0.19.2", "oci://registry.k8s.io/kueue/charts/kueue", namespace="kueue-system"),
     _chart("jobset", "0.12.0", "oci://registry.k8s.io/jobset/charts/jobset", namespace="jobset-system"),
     _chart(
-        "cluster-autoscaler", "9.59.0", "https://kubernetes.github.io/autoscaler", namespace="kube-system", app="1.35.0"
+        "karpenter", "1.13.0", "oci://public.ecr.aws/karpenter/karpenter", namespace="kube-system", source=_KARPENTER
+    ),
+    _chart(
+        "karpenter-crd",
+        "1.13.0",
+        "oci://public.ecr.aws/karpenter/karpenter-crd",
+        namespace="kube-system",
+        source=_KARPENTER,
     ),
     _chart("kube-prometheus-stack", "88.5.3", _PROMETHEUS, namespace="monitoring", app="v0.93.1"),
     _chart("aws-load-balancer-controller", "3.5.0", _EKS, namespace="kube-system"),
@@ -181,14 +190,7 @@ _IMAGES = (
     ),
     _image("kueue", "registry.k8s.io", "kueue/kueue", "v0.19.2", source=_RELEASE, unverified=True),
     _image("jobset", "registry.k8s.io", "jobset/jobset", "v0.12.0", source=_RELEASE, unverified=True),
-    _image(
-        "cluster-autoscaler",
-        "registry.k8s.io",
-        "autoscaling/cluster-autoscaler",
-        "v1.35.0",
-        source=_RELEASE,
-        unverified=True,
-    ),
+    _image("karpenter", "public.ecr.aws", "karpenter/controller", "1.13.0", source=_KARPENTER),
     _image(
         "kube-state-metrics",
         "registry.k8s.io",

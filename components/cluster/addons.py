@@ -64,7 +64,8 @@ def _identity(
         return []
     statements = [policy_documents.Statement(sid="Needs", actions=plan.actions)] if plan.actions else []
     if plan.name == "aws-ebs-csi-driver":
-        statements += _volume_key(key_arn)
+        # AWS's policy for the driver leaves out volumes encrypted with a key of one's own.
+        statements += policy_documents.volumes_use_key(key_arn)
     identity = PodIdentity(
         f"{name}-identity",
         PodIdentityArgs(
@@ -79,26 +80,3 @@ def _identity(
         pulumi.ResourceOptions(parent=parent),
     )
     return identity.ready
-
-
-def _volume_key(key_arn: pulumi.Output[str]) -> list[policy_documents.Statement]:
-    """What AWS's policy for the EBS driver leaves out: volumes encrypted with the cluster's key."""
-    return [
-        policy_documents.Statement(
-            sid="EncryptVolumes",
-            actions=(
-                "kms:Decrypt",
-                "kms:DescribeKey",
-                "kms:GenerateDataKeyWithoutPlaintext",
-                "kms:ReEncryptFrom",
-                "kms:ReEncryptTo",
-            ),
-            resources=(key_arn,),
-        ),
-        policy_documents.Statement(
-            sid="GrantVolumes",
-            actions=("kms:CreateGrant",),
-            resources=(key_arn,),
-            conditions={"Bool": {"kms:GrantIsForAWSResource": "true"}},
-        ),
-    ]

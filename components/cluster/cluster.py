@@ -142,7 +142,7 @@ class Cluster(pulumi.ComponentResource):
                 policy_documents.key_administration(region, account),
                 policy_documents.logs_use_key(region, account),
                 policy_documents.alarms_use_key(account),
-                *policy_documents.autoscaling_uses_key(region, account),
+                *policy_documents.machines_use_key(region, account),
             ),
             tags={**self._args.tags, "Name": f"{name}-key"},
             opts=pulumi.ResourceOptions(parent=self, protect=self._args.delete_protection),

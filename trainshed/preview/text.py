@@ -83,6 +83,8 @@ def _plans(console: Console, plan: dict[str, Any]) -> None:
     for pool in plan["pools"]:
         job = pool["largest_job"]
         groups = [f"{group['key']} {group['min']}..{group['max']} {group['capacity_type']}" for group in pool["groups"]]
+        if bought := pool.get("elastic"):
+            groups.append(f"0..{bought['max']} {' or '.join(bought['buys'])} by Karpenter")
         more = f" and {len(groups) - _ROWS} more" if len(groups) > _ROWS else ""
         largest = f"{job['nodes']:,} nodes, {job['cards']:,} cards"
         pools.add_row(

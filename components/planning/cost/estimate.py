@@ -13,12 +13,13 @@ from datetime import date
 from typing import Any
 
 from components.catalog import Catalog
-from components.planning.cost import claims, machines, network, services, storage, watching
+from components.planning.cost import bought, claims, machines, network, services, storage, watching
 from components.planning.cost.free import FREE
 from components.planning.cost.lines import Commitment, Declared, Line, Pricer, Setting, Unpriced, declared
 from components.spec.stack import StackSpec
 
 PRICERS: Mapping[str, Pricer] = {
+    **bought.PRICERS,
     **machines.PRICERS,
     **network.PRICERS,
     **services.PRICERS,

@@ -12,7 +12,6 @@ FREE = frozenset(
         "aws:ec2/securityGroupRule:SecurityGroupRule",
         "aws:iam/openIdConnectProvider:OpenIdConnectProvider",
         "aws:autoscaling/schedule:Schedule",
-        "aws:autoscaling/tag:Tag",
         "aws:budgets/budget:Budget",
         "aws:costexplorer/anomalyMonitor:AnomalyMonitor",
         "aws:costexplorer/anomalySubscription:AnomalySubscription",
@@ -66,6 +65,7 @@ FREE = frozenset(
         "aws:scheduler/scheduleGroup:ScheduleGroup",
         "aws:sns/topicPolicy:TopicPolicy",
         "aws:sns/topicSubscription:TopicSubscription",
+        "aws:sqs/queuePolicy:QueuePolicy",
         "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule",
         "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
     }

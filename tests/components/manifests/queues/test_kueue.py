@@ -26,7 +26,6 @@ def test_the_pretraining_queue_covers_everything_its_jobs_ask_for_times_1232_nod
     assert quotas("pretrain") == {
         "cpu": "232848",
         "ephemeral-storage": "31391360Gi",
-        "hugepages-2Mi": "6160Gi",
         "memory": "2403632Gi",
         "nvidia.com/gpu": "9856",
         "vpc.amazonaws.com/efa": "39424",
@@ -110,8 +109,22 @@ def test_types_with_four_layers_get_a_topology_of_their_own():
     }
 
 
-def test_a_pool_that_starts_from_zero_nodes_has_no_topology_since_kueue_sees_no_node_there():
-    assert "topologyName" not in kueue.objects(PROD, CAT).flavors["finetune"]["spec"]
+def test_a_pool_that_sizes_itself_has_no_topology_since_kueue_sees_only_nodes_that_are_there():
+    for least in (0, 2):
+        given = stack_of(
+            pools=(
+                "[{name: train, purpose: training, instance_type: p5.48xlarge, zone: usw2-az3, nodes:"
+                f" {{{{min: {least}, max: 16}}}}}}]"
+            )
+            .replace("{{", "{")
+            .replace("}}", "}"),
+            queues="[{name: train, pool: train, cards: 64}]",
+        )
+        assert "topologyName" not in kueue.objects(given, CAT).flavors["train"]["spec"]
+
+
+def test_a_blocks_pool_has_its_topology_since_all_its_nodes_are_there_while_the_queue_is_open():
+    assert kueue.objects(PROD, CAT).flavors["finetune"]["spec"]["topologyName"] == "aws-3-layers"
 
 
 def test_a_type_without_topology_labels_has_no_topology():
@@ -212,12 +225,9 @@ def test_flavors_carry_at_most_as_many_tolerations_as_the_definition_allows():
 
 
 def test_another_topology_is_another_flavor_because_kueue_never_changes_one():
-    pool = (
-        "{{name: train, purpose: training, instance_type: p5.48xlarge, zone: usw2-az3, nodes: {{min: {least}, max:"
-        " 4}}}}"
-    )
+    pool = "{{name: train, purpose: training, instance_type: p5.48xlarge, zone: usw2-az3, nodes: {nodes}}}"
     queues = "[{name: q, pool: train, cards: 32}]"
-    warm, cold = (stack_of(pools=f"[{pool.format(least=least)}]", queues=queues) for least in (1, 0))
+    warm, cold = (stack_of(pools=f"[{pool.format(nodes=nodes)}]", queues=queues) for nodes in ("4", "{min: 1, max: 4}"))
     assert kueue.flavor_name(warm.pool("train"), CAT) == "train-aws-3-layers"
     assert kueue.flavor_name(cold.pool("train"), CAT) == "train"
     used = kueue.objects(warm, CAT).cluster_queues["q"]["spec"]["resourceGroups"][0]["flavors"][0]["name"]
