@@ -261,7 +261,7 @@ def _elastic(pool: PoolSpec, zones: tuple[str, ...], cat: Catalog, *, spot_prepr
     kind = nodes.capacity_kind(pool, spot_preprocessing=spot_preprocessing)
     buys: tuple[Buys, ...] = ("on-demand",)
     # A label for what the toggle governs would change with it.
-    word = None if pool.purpose == "preprocessing" else "on-demand"
+    word: str | None = None if pool.purpose == "preprocessing" else "on-demand"
     if kind == "spot":
         buys, word = ("spot", "on-demand"), None
     elif kind == "reservation":

@@ -188,8 +188,10 @@ def test_reserved_nodes_are_bought_in_their_reservations_only() -> None:
     group = "arn:aws:resource-groups:us-west-2:111122223333:group/g"
     raw = {**TRAIN, "capacity": {"kind": "reservation", "resource_group_arn": group}}
     assert told(CAT, raw) == [
-        "pools[0].capacity.resource_group_arn: a pool that sizes itself finds its reservations by id, not through a "
-        "resource group; name them in ids, or use nodes: 16: reserved machines are paid whether they run or not"
+        (
+            "pools[0].capacity.resource_group_arn: a pool that sizes itself finds its reservations by id, not through "
+            "a resource group; name them in ids, or use nodes: 16: reserved machines are paid whether they run or not"
+        )
     ]
 
 
@@ -213,19 +215,25 @@ def test_keys_of_node_groups_are_told_where_there_is_no_group() -> None:
         {"condition": "AcceleratedHardwareReady", "reason": "NvidiaXID31Error", "wait_minutes": 1, "action": "NoAction"}
     ]
     assert told(CAT, {**TRAIN, "repairs": answers}) == [
-        "pools[0].repairs: warning: repairs is for managed node groups, of which this pool has none: Karpenter buys "
-        "all its nodes; take it out, or give nodes a min above 0: that many are a managed node group"
+        (
+            "pools[0].repairs: warning: repairs is for managed node groups, of which this pool has none: Karpenter "
+            "buys all its nodes; take it out, or give nodes a min above 0: that many are a managed node group"
+        )
     ]
     fixed = {**TRAIN, "nodes": 16, "capacity": {"kind": "reservation", "ids": [IDS[0]]}}
     assert told(CAT, {**fixed, "repairs": answers}) == []
     assert told(CAT, {**fixed, "repairs": answers, "node_repair": False}) == [
-        "pools[0].repairs: warning: node_repair is false, so nothing acts on these answers; set node_repair: true, or "
-        "take repairs out"
+        (
+            "pools[0].repairs: warning: node_repair is false, so nothing acts on these answers; set node_repair: true, "
+            "or take repairs out"
+        )
     ]
 
 
 def test_a_fixed_number_of_preprocessing_nodes_is_told_to_be_the_most() -> None:
     assert told(CAT, {**PREPROCESS, "nodes": 20}) == [
-        "pools[0].nodes: note: up to 20 nodes are bought when jobs wait, and leave when they are empty; "
-        "write nodes: {min: 0, max: 20} to say so"
+        (
+            "pools[0].nodes: note: up to 20 nodes are bought when jobs wait, and leave when they are empty; "
+            "write nodes: {min: 0, max: 20} to say so"
+        )
     ]

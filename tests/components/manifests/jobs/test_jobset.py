@@ -302,7 +302,7 @@ def test_a_task_on_cpu_nodes_asks_for_no_cards_and_runs_one_process_a_node():
     assert sorted(pod(found)["containers"][0]["resources"]["requests"]) == ["cpu", "memory"]
     assert words(found)["WORLD_SIZE"] == "20"
     assert not [name for name in words(found) if name.startswith("NCCL")]
-    assert "kueue.x-k8s.io/queue-name" not in found[-1]["metadata"]["labels"]
+    assert found[-1]["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "preprocess"
 
 
 def test_a_pool_of_several_types_gives_workers_what_the_least_of_them_has():
