@@ -144,7 +144,10 @@ def _reads(region: str, arn: str) -> Sequence[Statement]:
         Statement(
             sid="ReadImages",
             actions=("ssm:GetParameter",),
-            resources=(f"{arn}:ssm:{region}::parameter/aws/service/*",),
+            resources=[
+                f"{arn}:ssm:{region}::parameter/aws/service/{family}/*/image_id"
+                for family in ("bottlerocket", "eks/optimized-ami")
+            ],
         ),
         Statement(sid="ReadPrices", actions=("pricing:GetProducts", "iam:ListInstanceProfiles")),
     )

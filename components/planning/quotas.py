@@ -218,11 +218,7 @@ def _doors(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
     words = f"management nodes, outwards: {_MANAGEMENT_RULES} + {systems} file systems x {_RULES_OF_A_FILE_SYSTEM}"
     yield _row(cat.limits.rules_per_security_group, rules, words)
     if stack.cluster:
-        with_account = [
-            each.name
-            for each in addons.needed(stack, cat)
-            if each.service_account and (each.managed_policy or each.actions)
-        ]
+        with_account = [each.name for each in addons.needed(stack, cat) if each.has_identity]
         observers = ["logs", *(["alerts"] if stack.observability.alerts_to else [])]
         bought = ["karpenter"] if any(nodes.bought_nodes(pool) for pool in stack.pools) else []
         names = [*with_account, *observers, *bought]
