@@ -77,5 +77,10 @@ def in_file_order(problems: Iterable[Problem]) -> list[Problem]:
     return sorted(dict.fromkeys(problems), key=key)
 
 
+def by_severity(problems: Iterable[Problem]) -> list[Problem]:
+    """Errors first, then warnings, then notes; each as it was ordered before."""
+    return sorted(problems, key=lambda each: _RANK[each.severity])
+
+
 def errors(problems: Iterable[Problem]) -> list[Problem]:
     return [problem for problem in problems if problem.severity == "error"]

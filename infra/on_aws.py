@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pulumi
 
 from components.cluster import Cluster, ClusterArgs, SystemImage
+from components.file_systems.lustre import efa_clients
 from components.governance import Governance, GovernanceArgs, GovernedSpec
 from components.gpu_pool import GpuPool, GpuPoolArgs
 from components.karpenter import BoughtPool, Karpenter, KarpenterArgs
@@ -15,7 +16,7 @@ from components.manifests.observability import prometheus
 from components.naming import fit
 from components.network import Network, NetworkArgs
 from components.object_store import ObjectStore, ObjectStoreArgs
-from components.planning import addons, address_needs, addresses, endpoints, images, lustre_clients, nodes
+from components.planning import addons, address_needs, addresses, endpoints, images, nodes
 from components.registry import Registry, RegistryArgs
 from components.spec.form import Hybrid
 from components.spec.pools import PoolSpec
@@ -116,7 +117,7 @@ def gpu_pool(settings: Settings, name: str, net: Network, control: Cluster, opts
             key_arn=control.key_arn,
             tags=tags(settings),
             spot_preprocessing=stack.spot_preprocessing,
-            lustre_efa_interfaces=lustre_clients.interfaces(stack, cat).get(name, 0),
+            lustre_efa_interfaces=efa_clients.interfaces(stack, cat).get(name, 0),
             after=control.before_nodes,
         ),
         opts,
@@ -133,7 +134,7 @@ def karpenter(
 ) -> Karpenter | None:
     """What buys nodes for the pools that size themselves; None where there is no such pool."""
     stack, cat = settings.valid, settings.catalog
-    interfaces = lustre_clients.interfaces(stack, cat)
+    interfaces = efa_clients.interfaces(stack, cat)
     bought = [
         BoughtPool(
             spec=pool,

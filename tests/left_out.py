@@ -11,6 +11,7 @@ import importlib.util
 import os
 import shutil
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
@@ -40,21 +41,22 @@ def strict() -> bool:
     return os.environ.get("TRAINSHED_REQUIRE_LIVE") == "1"
 
 
+# The first torch with `fully_shard` and checkpoints as the trainer writes them.
+OLDEST_TORCH = (2, 6)
+
+
 @cache
 def torch_python() -> Path | None:
-    """An interpreter that imports torch with gloo: this one, or the system's, where a distribution package puts it."""
-    if importlib.util.find_spec("torch") is not None:
-        import sys
-
-        return Path(sys.executable)
-    system = Path("/usr/bin/python3")
-    if not system.exists():
-        return None
-    probe = "import torch.distributed as d; raise SystemExit(0 if d.is_available() and d.is_gloo_available() else 1)"
-    old = "import torch.distributed as d; raise SystemExit(0 if d.is_available() else 1)"
-    for program in (probe, old):
-        if subprocess.run([system, "-c", program], capture_output=True, check=False).returncode == 0:
-            return system
+    """An interpreter that imports a current torch with gloo: this one, or the one that `make tools` installs."""
+    probe = (
+        "import torch, torch.distributed as d; version = tuple(map(int, torch.__version__.split('.')[:2]));"
+        f"raise SystemExit(0 if version >= {OLDEST_TORCH} and d.is_gloo_available() else 1)"
+    )
+    candidates = [Path(sys.executable)] if importlib.util.find_spec("torch") is not None else []
+    candidates += sorted(tools.cache().glob("torch-*/bin/python"), reverse=True)
+    for python in candidates:
+        if subprocess.run([python, "-c", probe], capture_output=True, check=False).returncode == 0:
+            return python
     return None
 
 
@@ -70,7 +72,7 @@ def checkov() -> Path | None:
 def why_left_out(mark: str) -> str | None:
     """What a mark's tests lack on this machine, and how it is had; None where they can run."""
     if mark == "torch":
-        return None if torch_python() else "torch with gloo is missing: apt-get install python3-torch"
+        return None if torch_python() else "torch with gloo is missing: make tools"
     if mark == "checkov":
         return None if checkov() else "checkov missing: make tools (or put it on PATH, from an environment of its own)"
     missing = tools.missing(PROGRAMS.get(mark, ()))

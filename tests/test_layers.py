@@ -15,10 +15,11 @@ SOURCES = ("components", "infra", "trainshed", "policies", "workload", "stacks")
 
 # A layer may import itself and the layers above it in this list.
 LAYERS = [
-    ("components.catalog", "components.problems", "components.naming", "components.node_labels"),
+    ("components.catalog", "components.problems", "components.naming", "components.node_labels", "components.record"),
     ("components.spec",),
-    ("components.accelerators", "components.fabrics", "components.file_systems"),
-    ("components.planning", "components.sizing"),
+    ("components.accelerators", "components.fabrics"),
+    # A file system's adapter prices what it declares and counts nodes, so it stands beside planning.
+    ("components.planning", "components.sizing", "components.file_systems"),
     ("components.manifests",),
     ("components",),  # the component rooms
     ("infra",),

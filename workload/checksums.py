@@ -1,13 +1,14 @@
 """Checksums of files: SHA-256 from the standard library, CRC-32C (Castagnoli) from whichever fast module the image has.
 
-It hides that Python has no CRC-32C of its own: without one of the known modules a table in pure Python answers, right
-but slow (see `crc32c_speed`).
+Python has no CRC-32C of its own: without one of the known modules a table in pure Python answers, right but slow (see
+`crc32c_speed`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib
+import os
 from pathlib import Path
 from typing import Callable, Protocol
 
@@ -88,14 +89,22 @@ def new(kind: str) -> Checksum:
     return KINDS[kind][0]()
 
 
-def of_file(path: Path, kind: str) -> tuple[int, str]:
-    """Size and checksum of a file, read in pieces."""
+def of_file(
+    path: Path, kind: str, *, from_disk: bool = False, worked: Callable[[int], None] | None = None
+) -> tuple[int, str]:
+    """Size and checksum of a file, read in pieces. `from_disk` reads past the page cache, which would only repeat what
+    was just written; `worked` hears of each piece.
+    """
     checksum, size, buffer = new(kind), 0, bytearray(CHUNK_BYTES)
     view = memoryview(buffer)
     with path.open("rb", buffering=0) as file:
+        if from_disk and hasattr(os, "posix_fadvise"):
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         while True:
             count = file.readinto(buffer)
             if not count:
                 return size, checksum.hexdigest()
             checksum.update(view[:count])
             size += count
+            if worked is not None:
+                worked(count)

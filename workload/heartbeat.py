@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The heartbeat program: every rank leaves its step and time, a watcher tells when one has stopped, and on which node.
 
-It hides whose clock counts: a watcher that keeps running trusts only what it saw change, by its own clock, since clocks
-of a thousand nodes differ; a single look has to believe the times in the files.
+A watcher that keeps running trusts only what it saw change, by its own clock: clocks of a thousand nodes differ. A
+single look compares the boot clock in the files with the node's own, which a change of the date does not move.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import re
 import socket
 import sys
+import threading
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -22,6 +23,7 @@ from typing import Any
 if not __package__:  # run as a file: the folder above holds the package
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
+from workload import boot_clock
 from workload.atomic_files import write_file
 from workload.progress import seconds_in_words
 
@@ -43,29 +45,51 @@ class Beat:
 
     rank: int
     step: int
-    time: float  # seconds since 1970, of the rank's clock
+    time: float  # seconds since 1970, of the rank's clock: for people
     host: str
+    boottime: float = 0.0  # seconds of the node's boot clock: for comparing
+    boot: str = ""  # which boot that was
+    working: str = ""  # what the rank does between two steps, such as "checkpoint"
+
+    def silent_seconds(self, now: float, boot: str) -> float:
+        """Seconds since this beat, on the node that wrote it. One from before the node's last boot is as old as the
+        boot at least.
+        """
+        return max(0.0, now - self.boottime) if self.boot == boot else now
+
+
+def file_name(rank: int) -> str:
+    return f"rank-{rank:06d}.json"
 
 
 class Heart:
-    """One rank's heartbeat file; `beat` costs nothing between two writes."""
+    """One rank's heartbeat file; `beat` costs nothing between two writes. Safe to call from several threads."""
 
     def __init__(self, folder: Path, rank: int, every: float = WRITE_EVERY_SECONDS, host: str | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._file = folder / f"rank-{rank:06d}.json"
+        self._file = folder / file_name(rank)
         self._rank, self._every, self._host = rank, every, host or node_name()
         self._written: float | None = None
+        self._boot = boot_clock.boot_id()
+        self._step = 0
+        self._lock = threading.Lock()
 
-    def beat(self, step: int, *, now: bool = False) -> bool:
+    def beat(self, step: int, *, now: bool = False, working: str = "") -> bool:
         """Write the step, unless the last write is younger than `every` seconds; `now` writes in any case."""
-        clock = time.monotonic()
-        if not now and self._written is not None and clock - self._written < self._every:
-            return False
-        beat = Beat(self._rank, step, time.time(), self._host)
-        # Not flushed to the disk: after a power cut the run has ended anyway.
-        write_file(self._file, json.dumps(asdict(beat)).encode(), sync=False)
-        self._written = clock
+        clock = boot_clock.now()
+        with self._lock:
+            self._step = step
+            if not now and self._written is not None and clock - self._written < self._every:
+                return False
+            beat = Beat(self._rank, step, time.time(), self._host, clock, self._boot, working)
+            # Not flushed to the disk: after a power cut the run has ended anyway.
+            write_file(self._file, json.dumps(asdict(beat)).encode(), sync=False)
+            self._written = clock
         return True
+
+    def working(self, what: str) -> bool:
+        """A sign of life between two steps: call it whenever a piece of long work is done, never by a timer."""
+        return self.beat(self._step, working=what)
 
 
 def read(folder: Path) -> dict[int, Beat]:
@@ -95,7 +119,10 @@ class Stale:
         silent = seconds_in_words(self.silent_seconds)
         if self.beat is None:
             return f"rank {self.rank}: no heartbeat after {silent}"
-        return f"rank {self.rank} on node {self.beat.host}: last heartbeat {silent} ago, at step {self.beat.step}"
+        during = f" during {self.beat.working}" if self.beat.working else ""
+        return (
+            f"rank {self.rank} on node {self.beat.host}: last heartbeat {silent} ago, at step {self.beat.step}{during}"
+        )
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -103,6 +130,7 @@ class Stale:
             "silent_seconds": round(self.silent_seconds, 1),
             "node": self.beat.host if self.beat else None,
             "step": self.beat.step if self.beat else None,
+            "working": self.beat.working if self.beat else None,
         }
 
 
@@ -179,16 +207,21 @@ def alive(process: int) -> bool:
     return True
 
 
+def ages(beats: Mapping[int, Beat]) -> dict[int, float]:
+    """Seconds of silence of ranks on this node."""
+    now, boot = boot_clock.now(), boot_clock.boot_id()
+    return {rank: beat.silent_seconds(now, boot) for rank, beat in beats.items()}
+
+
 def look_once(folder: Path, ranks: list[int], timeout: float, as_json: bool) -> int:
-    """One look, for a liveness probe: by the times in the files, so of use on the node that wrote them."""
-    beats = read(folder)
-    now = time.time()
-    silent = {rank: max(0.0, now - beat.time) for rank, beat in beats.items()}
-    try:
-        waited = max(0.0, now - folder.stat().st_ctime)
-    except FileNotFoundError:
+    """One look, for a liveness probe: by the boot clock in the files, so of use on the node that wrote them."""
+    if not folder.is_dir():
         print(f"heartbeat: {folder} is not there")
         return 1
+    beats = read(folder)
+    silent = ages(beats)
+    # A rank that never beat is judged by the oldest of its neighbours; before any beat the startup probe counts.
+    waited = max(silent.values(), default=0.0)
     found = stale(beats, silent, ranks, waited, timeout)
     if found:
         report(found, as_json)
@@ -205,7 +238,7 @@ def parser() -> argparse.ArgumentParser:
             " wrongly"
         ),
     )
-    verbs = top.add_subparsers(dest="verb", required=True, metavar="{watch,check,beat}")
+    verbs = top.add_subparsers(dest="verb", required=True, metavar="{watch,check,started,beat}")
     for verb, words in (("watch", "look until a rank has stopped"), ("check", "look once, for a liveness probe")):
         one = verbs.add_parser(verb, help=words)
         one.add_argument("folder", type=Path, help="folder of the heartbeat files")
@@ -223,6 +256,8 @@ def parser() -> argparse.ArgumentParser:
                 metavar="PID",
                 help="stop watching, with 0, when this process has ended",
             )
+    one = verbs.add_parser("started", help="whether a rank has beaten yet, for a startup probe")
+    one.add_argument("folder", type=Path, help="folder of the heartbeat files")
     one = verbs.add_parser("beat", help="write one heartbeat")
     one.add_argument("folder", type=Path)
     one.add_argument("--rank", type=int, required=True)
@@ -236,6 +271,8 @@ def main(words: list[str] | None = None) -> int:
     if arguments.verb == "beat":
         Heart(arguments.folder, arguments.rank).beat(arguments.step, now=True)
         return 0
+    if arguments.verb == "started":
+        return 0 if read(arguments.folder) else 1
     if arguments.world_size < 1 or arguments.hang_timeout <= 0:
         top.error("--world-size starts at 1 and --hang-timeout is above 0")
     ranks = list(range(arguments.first_rank, arguments.first_rank + arguments.world_size))

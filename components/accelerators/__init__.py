@@ -22,6 +22,7 @@ __all__ = [
     "UnknownVendor",
     "for_vendor",
     "of",
+    "processes_per_node",
 ]
 
 FAMILIES: dict[str, Accelerator] = {family.vendor: family for family in (NVIDIA, NEURON)}
@@ -39,6 +40,13 @@ def for_vendor(vendor: str) -> Accelerator:
         raise UnknownVendor(
             f'no adapter drives "{vendor}" cards; there are adapters for {listed(sorted(FAMILIES))}'
         ) from None
+
+
+def processes_per_node(instance: InstanceType | None, vendor: str, cards: int) -> int:
+    """Processes of one node: one on each card or logical core, and one on a node without cards."""
+    card = instance.accelerator if instance else None
+    family = FAMILIES.get(card.vendor if card else vendor)
+    return max(cards, 1) * (family.processes_per_card(card) if family else 1)
 
 
 def of(instance: InstanceType) -> Accelerator | None:

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from components import node_labels
+from components.catalog.instances import Accelerator as Card
 
 Action = Literal["replace", "reboot", "application", "watch"]
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
@@ -98,9 +99,13 @@ class Accelerator:
     # Reasons of the monitoring agent for which no node of a gang is taken away.
     left_alone: tuple[str, ...] = ()
     telemetry: Telemetry | None = None
-    gate_kind: str | None = (
-        None  # the word for its device files in workload/preflight/gate.py; None where that program doesn't know them
-    )
+    # The word for its device files in workload/preflight/gate.py; None where that program doesn't know them.
+    gate_kind: str | None = None
+    # What EFA's environment adds for these cards, and what it adds where only PCIe joins them.
+    efa_environment: Mapping[str, str] = field(default_factory=lambda: NOTHING)
+    efa_environment_of_pcie: Mapping[str, str] = field(default_factory=lambda: NOTHING)
+    # Cores of a card that one process drives, by the card's model; a model that isn't named has one process a card.
+    cores_per_process: Mapping[str, int] = field(default_factory=lambda: MappingProxyType(dict[str, int]()))
     taint_value: str = "present"
     extra_labels: Mapping[str, str] = field(default_factory=lambda: NOTHING)
 
@@ -130,6 +135,11 @@ class Accelerator:
         except KeyError:
             known = ", ".join(sorted(self.image_families))
             raise NoImageFamily(f"EKS has no {self.vendor} machine image for {arch}; it has {known}") from None
+
+    def processes_per_card(self, card: Card | None) -> int:
+        """Processes that drive one card: one, or one for each logical core where the family wants it so."""
+        cores = self.cores_per_process.get(card.model) if card else None
+        return card.cores // cores if card and cores else 1
 
     def job_environment(self, *, cards: int) -> dict[str, str]:
         """Environment of a training container with `cards` cards, sorted by name; the user's own words override it."""

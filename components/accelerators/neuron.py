@@ -35,7 +35,7 @@ PLUGIN = DevicePlugin(
     ),
 )
 
-# The EKS node monitoring agent's reasons for Neuron devices (docs/node-health-issues.adoc, 2026-08).
+# The EKS node monitoring agent's reasons for Neuron devices (monitors/neuron/monitor.go, 1.7.0): all are conditions.
 FAULTS = (
     HealthCode(code="NeuronDMAError", meaning="a DMA engine failed", action="replace"),
     HealthCode(code="NeuronHBMUncorrectableError", meaning="uncorrectable memory error", action="replace"),
@@ -59,5 +59,10 @@ NEURON = Accelerator(
             "NEURON_RT_ROOT_COMM_ID": "$(MASTER_ADDR):62182",
         }
     ),
+    # The Neuron collectives load libfabric themselves (Neuron documentation, "Configure EFA for Trainium").
+    efa_environment=MappingProxyType({"FI_EFA_USE_DEVICE_RDMA": "1", "FI_PROVIDER": "efa"}),
+    # One process a logical core: a Trainium has two of one core, a Trainium2 four of two cores each (Neuron
+    # documentation, "Logical NeuronCore configuration").
+    cores_per_process=MappingProxyType({"Trainium": 1, "Trainium2": 2}),
     health_codes=FAULTS,
 )

@@ -37,27 +37,47 @@ PLUGIN = DevicePlugin(
     ),
 )
 
-# Meanings: NVIDIA's "XID Errors" guide. "replace" and "reboot" are the codes that the EKS node monitoring agent turns
-# into a node condition (monitors/nvidia/dcgm, 2026-09) and the action that EKS node repair takes (user guide, 2026-07);
-# the rest stay events.
+# The release whose source the table below follows: `WellKnownXidCodes` in monitors/nvidia/dcgm/dcgm_policies.go of
+# github.com/aws/eks-node-monitoring-agent. A test holds it to the minor release of the add-on in the catalog.
+MONITORING_AGENT_RELEASE = "1.7.0"
+
+# "replace" and "reboot" are exactly the codes that the agent turns into a node condition. It has one remedy in mind,
+# another machine; "reboot" is where EKS node repair restarts a managed node first (user guide, 2026-07). The agent only
+# logs the rest. Meanings: NVIDIA's "XID Errors" guide and the agent's comments.
 XID = (
     HealthCode(
         code="13", meaning="graphics engine exception, usually a kernel that reads out of bounds", action="application"
     ),
-    HealthCode(code="31", meaning="memory page fault of a kernel", action="reboot"),
+    HealthCode(code="31", meaning="memory page fault of a kernel", action="application"),
     HealthCode(code="43", meaning="the GPU stopped processing after an application's error", action="application"),
     HealthCode(code="45", meaning="preemptive clean-up, follows another error", action="watch"),
+    HealthCode(code="46", meaning="the GPU stopped processing", action="replace"),
     HealthCode(code="48", meaning="uncorrectable double-bit memory error", action="replace"),
+    HealthCode(code="54", meaning="auxiliary power is not connected", action="replace"),
     HealthCode(code="62", meaning="internal micro-controller halt", action="replace"),
-    HealthCode(code="63", meaning="a memory row was remapped or a page retired", action="watch"),
+    HealthCode(
+        code="63",
+        meaning="a memory row was remapped; EC2 advises another machine before no spare row is left",
+        action="replace",
+    ),
     HealthCode(code="64", meaning="remapping a memory row failed", action="reboot"),
     HealthCode(code="74", meaning="NVLink error", action="replace"),
     HealthCode(code="79", meaning="the GPU fell off the bus", action="replace"),
     HealthCode(code="92", meaning="high rate of single-bit memory errors", action="watch"),
     HealthCode(code="94", meaning="contained uncorrectable memory error", action="watch"),
     HealthCode(code="95", meaning="uncontained uncorrectable memory error", action="replace"),
+    HealthCode(code="109", meaning="a context switch timed out", action="replace"),
+    HealthCode(code="110", meaning="security fault", action="replace"),
     HealthCode(code="119", meaning="the GPU system processor timed out on a call", action="reboot"),
     HealthCode(code="120", meaning="the GPU system processor failed", action="reboot"),
+    HealthCode(code="136", meaning="link training failed", action="replace"),
+    HealthCode(code="140", meaning="unrecoverable memory error", action="replace"),
+    HealthCode(code="142", meaning="the video encoder failed for good", action="replace"),
+    HealthCode(code="143", meaning="the GPU could not be initialised", action="replace"),
+    HealthCode(code="151", meaning="key rotation of confidential computing failed", action="replace"),
+    HealthCode(code="155", meaning="NVLink error that software defines", action="replace"),
+    HealthCode(code="156", meaning="a resource of the GPU was retired", action="replace"),
+    HealthCode(code="158", meaning="fatal timeout of the GPU", action="replace"),
 )
 
 NVIDIA = Accelerator(
@@ -75,6 +95,16 @@ NVIDIA = Accelerator(
             "TORCH_NCCL_ASYNC_ERROR_HANDLING": "1",
         }
     ),
+    efa_environment=MappingProxyType(
+        {
+            # A job without the plugin fails instead of falling back to TCP.
+            "NCCL_NET": "AWS Libfabric",
+            # Huge pages and fork() in data loaders don't go together (ENOMEM); the documentation of aws-ofi-nccl names
+            # this way out.
+            "FI_EFA_USE_HUGE_PAGE": "0",
+        }
+    ),
+    efa_environment_of_pcie=MappingProxyType({"NCCL_SHM_USE_CUDA_MEMCPY": "1"}),
     health_codes=XID,
     # The agent raises it when a daemon restarts, and never clears it (aws/eks-node-monitoring-agent issue 266).
     left_alone=("DCGMError",),

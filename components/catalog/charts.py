@@ -5,9 +5,11 @@ Hides where each is published; isolated networks mirror exactly the images liste
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
+from pathlib import Path
 from types import MappingProxyType
 
 from components.catalog.pins import Origin
@@ -91,6 +93,9 @@ def _image(name: str, registry: str, repository: str, tag: str, *, source: str, 
     )
 
 
+# One table for the charts that are shipped and for the programs that the live tests and the sandbox build.
+RELEASES: Mapping[str, str] = json.loads((Path(__file__).parent / "data" / "releases.json").read_text(encoding="utf-8"))
+
 _PROMETHEUS = "https://prometheus-community.github.io/helm-charts"
 _EKS = "https://aws.github.io/eks-charts"
 # The newest release whose controller this project has run, against a real API server and a stand-in for EC2.
@@ -98,14 +103,18 @@ _KARPENTER = "aws/karpenter-provider-aws v1.13.0, charts/karpenter values; run f
 _RELEASE = "the version of the pinned chart or release; the path is that project's usual one"
 
 _CHARTS = (
-    _chart("kueue", "0.19.2", "oci://registry.k8s.io/kueue/charts/kueue", namespace="kueue-system"),
-    _chart("jobset", "0.12.0", "oci://registry.k8s.io/jobset/charts/jobset", namespace="jobset-system"),
+    _chart("kueue", RELEASES["kueue"], "oci://registry.k8s.io/kueue/charts/kueue", namespace="kueue-system"),
+    _chart("jobset", RELEASES["jobset"], "oci://registry.k8s.io/jobset/charts/jobset", namespace="jobset-system"),
     _chart(
-        "karpenter", "1.13.0", "oci://public.ecr.aws/karpenter/karpenter", namespace="kube-system", source=_KARPENTER
+        "karpenter",
+        RELEASES["karpenter"],
+        "oci://public.ecr.aws/karpenter/karpenter",
+        namespace="kube-system",
+        source=_KARPENTER,
     ),
     _chart(
         "karpenter-crd",
-        "1.13.0",
+        RELEASES["karpenter"],
         "oci://public.ecr.aws/karpenter/karpenter-crd",
         namespace="kube-system",
         source=_KARPENTER,
@@ -190,7 +199,7 @@ _IMAGES = (
     ),
     _image("kueue", "registry.k8s.io", "kueue/kueue", "v0.19.2", source=_RELEASE, unverified=True),
     _image("jobset", "registry.k8s.io", "jobset/jobset", "v0.12.0", source=_RELEASE, unverified=True),
-    _image("karpenter", "public.ecr.aws", "karpenter/controller", "1.13.0", source=_KARPENTER),
+    _image("karpenter", "public.ecr.aws", "karpenter/controller", RELEASES["karpenter"], source=_KARPENTER),
     _image(
         "kube-state-metrics",
         "registry.k8s.io",

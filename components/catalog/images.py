@@ -25,7 +25,7 @@ class ImageFamily:
     name: str
     system: System
     arch: Architecture | None  # None: whatever the custom image is made for
-    vendor: Literal["nvidia", "neuron"] | None
+    vendor: str | None
     root_device: str
     user_data: UserData
     fips: bool = False
@@ -64,7 +64,7 @@ def _family(
     name: str,
     system: System,
     arch: Architecture | None,
-    vendor: Literal["nvidia", "neuron"] | None = None,
+    vendor: str | None = None,
     *,
     fips: bool = False,
 ) -> ImageFamily:

@@ -12,7 +12,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal
 
-Vendor = Literal["nvidia", "neuron", "habana"]
+Vendor = str  # whose cards they are; the adapters in components/accelerators say which of them can be driven
 Architecture = Literal["x86_64", "arm64"]
 
 

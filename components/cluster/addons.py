@@ -82,5 +82,7 @@ def _identity(
 
 def _policies(plan: AddonPlan, region: str) -> dict[str, str]:
     """ARNs by a short key, the first under the name that the only one always had."""
-    arns = [each if each.startswith("arn:") else policy_documents.managed(region, each) for each in plan.managed_policies]
+    arns = [
+        each if each.startswith("arn:") else policy_documents.managed(region, each) for each in plan.managed_policies
+    ]
     return {"aws" if index == 0 else arn.rsplit("/", 1)[-1]: arn for index, arn in enumerate(arns)}

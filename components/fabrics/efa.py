@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from components import accelerators
 from components.catalog import InstanceType
 from components.fabrics.fabric import POD_INTERFACE, Interface, InterfaceType, Node
 from components.spec.pools import PoolSpec
@@ -108,17 +109,17 @@ class Efa:
     def environment(self, pool: PoolSpec, node: Node) -> Mapping[str, str]:
         """What aws-ofi-nccl (its doc/efa-env-var.md) still wants set; everything else it finds out by itself.
 
-        FI_PROVIDER, FI_EFA_USE_DEVICE_RDMA, NCCL_PROTO and NCCL_ALGO are left unset on purpose: the first two are
-        obsolete, the others switch the plugin's tuner off. NCCL_NET makes a job without the plugin fail instead of
-        falling back to TCP.
+        For NCCL, FI_PROVIDER, FI_EFA_USE_DEVICE_RDMA, NCCL_PROTO and NCCL_ALGO are left unset on purpose: the first two
+        are obsolete there, the others switch the plugin's tuner off. What a family wants set is its adapter's to say.
         """
         words = {"NCCL_SOCKET_IFNAME": POD_INTERFACE}
+        family = accelerators.of(node) if isinstance(node, InstanceType) else None
         if isinstance(node, InstanceType) and self.count(pool, node):
             # Huge pages and fork() in data loaders don't go together (ENOMEM); the plugin's documentation names this
             # way out. Pods then ask for none, which Karpenter could not promise of a node that isn't there yet.
             words["FI_EFA_USE_HUGE_PAGE"] = "0"
-        if isinstance(node, InstanceType) and node.accelerator and node.accelerator.vendor == "nvidia":
-            words["NCCL_NET"] = "AWS Libfabric"
+        if family and isinstance(node, InstanceType) and node.accelerator:
+            words |= family.efa_environment
             if node.accelerator.interconnect_gb_per_s is None:
-                words["NCCL_SHM_USE_CUDA_MEMCPY"] = "1"  # cards joined by PCIe alone
+                words |= family.efa_environment_of_pcie
         return words

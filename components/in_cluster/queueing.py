@@ -55,6 +55,8 @@ class Queueing(pulumi.ComponentResource):
         self.kueue = self._release(
             "kueue", controllers.kueue_values(stack, registry=self._image("kueue")), [self.jobset]
         )
+        roles = {each["metadata"]["name"]: each for each in controllers.aggregated_roles()}
+        self._declare("role", roles, [self.kueue])
         objects = kueue.objects(stack, args.catalog)
         topologies = self._declare("topology", objects.topologies, [self.kueue])
         flavors = self._declare("flavor", objects.flavors, [self.kueue, *topologies.values()])

@@ -7,18 +7,20 @@ Hides what a claim is answered by: volumes of the stack's own file systems, or a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pulumi
 
+from components import file_systems
 from components.catalog import Catalog
+from components.file_systems import System, VolumeSource
 from components.in_cluster.kubernetes_object import declare
 from components.manifests.storage import claims, folders
-from components.manifests.storage.claims import Share
-from components.planning import images
+from components.planning import images, mounted_folders
+from components.planning.mounted_folders import Mount
 from components.spec.form import SelfHosted
 from components.spec.stack import StackSpec
-from components.spec.storage import LustreSpec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +31,11 @@ class FileSystemWires:
     dns_name: pulumi.Input[str]
     mount_name: pulumi.Input[str]
     ready: Sequence[pulumi.Resource] = ()
+
+    @property
+    def outputs(self) -> Mapping[str, pulumi.Input[str]]:
+        """By the names that the file systems' adapters use."""
+        return {"file_system_id": self.file_system_id, "dns_name": self.dns_name, "mount_name": self.mount_name}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,21 +60,21 @@ class Volumes(pulumi.ComponentResource):
     def __init__(self, name: str, args: VolumesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         self._name, self._args = name, args
         form = args.spec.form
-        self._shares = claims.shares(args.spec, args.catalog)
+        self._shares = mounted_folders.of_stack(args.spec, args.catalog)
         super().__init__(
-            "trainshed:storage:Volumes", name, {"shares": {each.name: each.system for each in self._shares}}, opts
+            "trainshed:storage:Volumes", name, {"shares": {each.name: each.system.name for each in self._shares}}, opts
         )
         self.ready: list[pulumi.Resource] = []
         self.claims: dict[str, list[str]] = {}
         for namespace in sorted(args.namespaces):
-            if isinstance(form, SelfHosted):
+            if isinstance(form, SelfHosted) and not self._shares:
                 self._of_class(namespace, form.storage_class)
             else:
                 self.claims[namespace] = [each.name for each in self._shares]
                 for share in self._shares:
                     self.ready.append(self._bound(share, namespace, [args.namespaces[namespace]]))
-        if not isinstance(form, SelfHosted):
-            for system in sorted(args.spec.storage.lustre, key=lambda each: each.name):
+        for system in sorted(file_systems.systems(args.spec, args.catalog), key=lambda each: each.name):
+            if file_systems.KINDS[system.kind].prepared(system, args.spec):
                 self._prepare(system)
         self._preload()
         self.register_outputs({"claims": self.claims})
@@ -85,27 +92,24 @@ class Volumes(pulumi.ComponentResource):
             key = f"{self._name}-claim-{namespace}-{each['metadata']['name']}"
             self.ready.append(declare(key, each, self._options([self._args.namespaces[namespace]])))
 
-    def _bound(self, share: Share, namespace: str, after: Sequence[pulumi.Resource]) -> pulumi.Resource:
+    def _bound(self, share: Mount, namespace: str, after: Sequence[pulumi.Resource]) -> pulumi.Resource:
         """A volume and its claim."""
-        wires = self._args.systems[share.system]
-        folder = "" if share.folder == "/" else share.folder
-        manifest = claims.volume(
-            share,
-            namespace,
-            handle=pulumi.Output.concat(wires.file_system_id, f":{namespace}:{share.name}"),
-            dns_name=wires.dns_name,
-            mount_name=pulumi.Output.concat(wires.mount_name, folder),
-        )
-        volume = declare(f"{self._name}-volume-{namespace}-{share.name}", manifest, self._options(wires.ready))
+        wires = self._args.systems.get(share.system.name)
+        kind = file_systems.KINDS[share.system.kind]
+        known = wires.outputs if wires else {}
+        key = f"{namespace}:{share.name}"
+        source = kind.source(share.system, share.content, share.folder, key, self._args.spec, known)
+        manifest = claims.volume(share, namespace, _joined(source))
+        ready = wires.ready if wires else ()
+        volume = declare(f"{self._name}-volume-{namespace}-{share.name}", manifest, self._options(ready))
         claim = claims.claim(share, namespace)
         return declare(f"{self._name}-claim-{namespace}-{share.name}", claim, self._options([*after, volume]))
 
-    def _prepare(self, system: LustreSpec) -> None:
+    def _prepare(self, system: System) -> None:
         args = self._args
-        share = claims.whole(system, args.spec, args.catalog)
-        bound = self._bound(share, folders.NAMESPACE, [])
+        bound = self._bound(claims.whole(system), folders.NAMESPACE, [])
         image = self._image(images.path(args.catalog.charts.image(folders.IMAGE)))
-        job = folders.prepare(system, self._shares, image, args.spec.region)
+        job = folders.prepare(system, self._shares, image, args.spec)
         self.ready.append(declare(f"{self._name}-prepare-{system.name}", job, self._options([bound])))
 
     def _preload(self) -> None:
@@ -113,3 +117,18 @@ class Volumes(pulumi.ComponentResource):
         if paths:
             daemon = claims.preload([self._image(path) for path in paths])
             declare(f"{self._name}-preload", daemon, self._options([]))
+
+
+def _joined(source: VolumeSource) -> VolumeSource:
+    """The same with each handle and attribute as one text."""
+    return replace(
+        source,
+        handle=_text(source.handle),
+        attributes={name: _text(parts) for name, parts in source.attributes.items()},
+    )
+
+
+def _text(parts: Sequence[Any]) -> Any:
+    if all(isinstance(each, str) for each in parts):
+        return "".join(parts)
+    return pulumi.Output.concat(*parts) if len([each for each in parts if each != ""]) > 1 else parts[0]

@@ -13,11 +13,12 @@ import pulumi_aws as aws
 
 from components.catalog import Catalog
 from components.catalog.limits import log_retention
+from components.file_systems.lustre import plan as lustre_plan
+from components.file_systems.lustre.alarms import of_plan
+from components.file_systems.lustre.plan import LustrePlan
 from components.identity import policy_documents
 from components.lustre import alarms
 from components.lustre.security_group import Client, LustreGroup
-from components.planning import file_systems
-from components.planning.file_systems import FileSystem
 from components.spec.storage import LinkSpec, LustreSpec
 
 __all__ = ["Client", "Lustre", "LustreArgs"]
@@ -63,7 +64,7 @@ class Lustre(pulumi.ComponentResource):
         self._name, self._args = name, args
         self._children = pulumi.ResourceOptions(parent=self)
         self._kept = args.protect if args.spec.protect is None else args.spec.protect
-        self.plan = file_systems.plan(args.spec, args.catalog, args.dataset_gib)
+        self.plan = lustre_plan.plan(args.spec, args.catalog, args.dataset_gib)
 
         servers = LustreGroup(
             name,
@@ -79,10 +80,9 @@ class Lustre(pulumi.ComponentResource):
         links = self._links(system)
         alarms.declare(
             name,
+            of_plan(self.plan, args.catalog),
             label=args.label,
             file_system_id=system.id,
-            capacity_gib=self.plan.capacity_gib,
-            total_mbps=self.plan.total_mbps,
             actions=args.alarm_actions,
             tags=args.tags,
             children=self._children,
@@ -129,7 +129,7 @@ class Lustre(pulumi.ComponentResource):
         )
 
     def _system(
-        self, plan: FileSystem, servers: LustreGroup, key: aws.kms.Key, logs: aws.cloudwatch.LogGroup
+        self, plan: LustrePlan, servers: LustreGroup, key: aws.kms.Key, logs: aws.cloudwatch.LogGroup
     ) -> aws.fsx.LustreFileSystem:
         spec = self._args.spec
         persistent = not spec.scratch
@@ -152,7 +152,7 @@ class Lustre(pulumi.ComponentResource):
             # Scratch storage only knows the service's own key.
             kms_key_id=key.arn if persistent else None,
             log_configuration={"destination": logs.arn, "level": "WARN_ERROR"},
-            weekly_maintenance_start_time=file_systems.weekly(spec.maintenance_at),
+            weekly_maintenance_start_time=lustre_plan.weekly(spec.maintenance_at),
             automatic_backup_retention_days=spec.backup_days if persistent else None,
             daily_automatic_backup_start_time=spec.backup_at if backups and spec.backup_days else None,
             copy_tags_to_backups=True if persistent else None,
@@ -199,7 +199,7 @@ class Lustre(pulumi.ComponentResource):
         )
 
 
-def _cache(plan: FileSystem) -> aws.fsx.LustreFileSystemDataReadCacheConfigurationArgsDict | None:
+def _cache(plan: LustrePlan) -> aws.fsx.LustreFileSystemDataReadCacheConfigurationArgsDict | None:
     if plan.cache is None:
         return None
     words: aws.fsx.LustreFileSystemDataReadCacheConfigurationArgsDict = {"sizing_mode": plan.cache.mode}
@@ -208,7 +208,7 @@ def _cache(plan: FileSystem) -> aws.fsx.LustreFileSystemDataReadCacheConfigurati
     return words
 
 
-def _metadata(plan: FileSystem) -> aws.fsx.LustreFileSystemMetadataConfigurationArgsDict | None:
+def _metadata(plan: LustrePlan) -> aws.fsx.LustreFileSystemMetadataConfigurationArgsDict | None:
     if plan.metadata_mode is None:
         return None
     words: aws.fsx.LustreFileSystemMetadataConfigurationArgsDict = {"mode": plan.metadata_mode}

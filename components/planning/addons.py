@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from components import node_labels
+from components import file_systems, node_labels
 from components.catalog import Addon, AddonPin, Catalog
 from components.spec.cluster import ClusterSpec
 from components.spec.stack import StackSpec
@@ -32,6 +32,8 @@ OFFERED = (
     "prometheus-node-exporter",
     "snapshot-controller",
 )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Caller:
     """An offered add-on that calls AWS: its service account, and AWS's own policies for it where one is narrow enough.
@@ -98,9 +100,10 @@ _SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "eks-node-monitoring-agent": {"dcgmAgent": {"tolerations": _EVERYWHERE}},
     "metrics-server": {"nodeSelector": _SYSTEM},
 }
-# Where AWS's own policy gives more than the driver needs. File systems are mounted by static volumes: the driver only
-# looks them up.
-_ACTIONS: Mapping[str, tuple[str, ...]] = {"aws-fsx-csi-driver": ("fsx:DescribeFileSystems", "fsx:ListTagsForResource")}
+# Where AWS's own policy gives more than the driver needs.
+_ACTIONS: Mapping[str, tuple[str, ...]] = {
+    kind.addon.name: kind.addon.actions for kind in file_systems.KINDS.values() if kind.addon
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,9 +126,7 @@ class AddonPlan:
 
 def wanted(stack: StackSpec) -> tuple[str, ...]:
     """Names of the stack's add-ons, sorted."""
-    names = {*ALWAYS, *(stack.cluster.addons if stack.cluster else ())}
-    if stack.storage.lustre:
-        names.add("aws-fsx-csi-driver")
+    names = {*ALWAYS, *(stack.cluster.addons if stack.cluster else ()), *file_systems.addons(stack)}
     return tuple(sorted(names))
 
 

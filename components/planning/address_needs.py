@@ -10,21 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
+from components import file_systems
 from components.catalog import Catalog, InstanceType
 from components.fabrics.efa import addressed_interfaces
 from components.planning.nodes import EKS_PODS, EKS_PODS_OF_LARGE, LARGE_VCPU
 from components.planning.placement import pool_zones
 from components.spec.pools import PoolSpec
 from components.spec.stack import StackSpec
-from components.spec.storage import LustreSpec
 
 PREFIX = 16  # addresses of a /28, which the VPC CNI asks for at once under prefix delegation
 # One in use and one warm (WARM_PREFIX_TARGET=1): a node of one worker and its daemons runs fewer than 16 pods with own
 # addresses
 PREFIXES = 2
-LUSTRE_GIB_PER_SERVER = (
-    1200  # the smallest storage target: an upper bound on the servers, which each have one interface
-)
 CONTROL_PLANE = 16  # free addresses a subnet that EKS recommends for its control-plane interfaces during an upgrade
 
 
@@ -91,15 +88,9 @@ def compute_needs(stack: StackSpec, cat: Catalog) -> tuple[Need, ...]:
         if accelerated(pool, cat):
             interfaces = max(_addressed(cat.instances[name], pool) for name in pool.types if name in cat.instances)
             _spread(parts, pool_zones(pool, stack.zones, cat), pool.name, pool.max_nodes, PREFIXES, interfaces)
-    for system in sorted(stack.storage.lustre, key=lambda each: each.name):
-        parts[system.zone].append(_lustre(system, stack.storage.datasets.size_gib))
+    for each in file_systems.addresses(stack, cat):
+        parts[each.zone].append(Part(addresses=each.count, reckoning=each.reckoning))
     return tuple(Need(zone=zone, parts=tuple(parts[zone])) for zone in sorted(parts))
-
-
-def _lustre(system: LustreSpec, dataset_gib: int | None) -> Part:
-    capacity = system.capacity_gib or 2 * (dataset_gib or 0) or LUSTRE_GIB_PER_SERVER
-    servers = 1 + ceil(capacity / LUSTRE_GIB_PER_SERVER)
-    return Part(addresses=servers, reckoning=f"{system.name}: at most {servers:,} Lustre servers")
 
 
 def management_needs(stack: StackSpec, cat: Catalog) -> tuple[Need, ...]:

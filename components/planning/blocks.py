@@ -117,12 +117,10 @@ def windows(pool: PoolSpec) -> tuple[Window, ...]:
     return tuple(sorted(found, key=lambda window: (window.start, window.reservation)))
 
 
-def calendar(pools: Sequence[PoolSpec]) -> list[dict[str, object]]:
-    """Every block of the stack in the order of time, for the preview."""
+def calendar(pools: Sequence[PoolSpec]) -> tuple[Window, ...]:
+    """Every block of the stack in the order of time."""
     found = [window for pool in pools for window in windows(pool)]
-    return [
-        window.as_plan() for window in sorted(found, key=lambda window: (window.start, window.pool, window.reservation))
-    ]
+    return tuple(sorted(found, key=lambda window: (window.start, window.pool, window.reservation)))
 
 
 def most_at_once(found: Sequence[Window]) -> int:

@@ -10,11 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from components import file_systems
 from components.catalog import Catalog
-from components.planning import file_systems
 from components.problems import Problem
 from components.spec.stack import StackSpec
-from components.spec.storage import LustreSpec
 
 if TYPE_CHECKING:
     # A preview without a planned run need not load the planner.
@@ -104,25 +103,17 @@ def need(plan: Plan) -> Need:
 
 
 def supplies(stack: StackSpec, cat: Catalog) -> tuple[Supply, ...]:
-    """Each file system's throughput, in the order of the stack file."""
-    return tuple(_supply(index, system, stack, cat) for index, system in enumerate(stack.storage.lustre))
-
-
-def _supply(index: int, system: LustreSpec, stack: StackSpec, cat: Catalog) -> Supply:
-    path = f"storage.lustre[{index}]"
-    plan = file_systems.plan(system, cat, stack.storage.datasets.size_gib)
-    total = plan.total_mbps * 1e6
-    if system.tiered:
-        return Supply(
-            system=system.name,
-            path=f"{path}.throughput_mbps",
-            bytes_per_second=total,
-            reckoning=f"{plan.total_mbps:,.0f} MB/s",
+    """The throughput of each file system whose throughput is known, in the order of the stack file."""
+    return tuple(
+        Supply(
+            system=each.name,
+            path=each.throughput_path,
+            bytes_per_second=each.total_mbps * 1e6,
+            reckoning=each.throughput_words,
         )
-    rate = system.throughput_mbps_per_tib or (plan.total_mbps * 1024 / plan.capacity_gib if plan.capacity_gib else 0)
-    key = "capacity_gib" if system.scratch else "throughput_mbps_per_tib"
-    words = f"{plan.capacity_gib or 0:,} GiB at {rate:,.0f} MB/s/TiB = {total / _GB:,.1f} GB/s"
-    return Supply(system=system.name, path=f"{path}.{key}", bytes_per_second=total, reckoning=words)
+        for each in file_systems.systems(stack, cat)
+        if each.total_mbps is not None
+    )
 
 
 def compare(stack: StackSpec, cat: Catalog, needs: Sequence[Need]) -> Demand:
@@ -136,7 +127,8 @@ def _problems(stack: StackSpec, found: Sequence[Supply], needs: Sequence[Need], 
         return
     # Tasks run from the fastest one; a slower one beside it serves others.
     best = max(found, key=lambda each: each.bytes_per_second)
-    system = next(each for each in stack.storage.lustre if each.name == best.system)
+    system = next(each for each in file_systems.systems(stack, cat) if each.name == best.system)
+    kind = file_systems.KINDS[system.kind]
     for each in needs:
         wanted = MARGIN * each.most
         if best.bytes_per_second >= wanted:
@@ -150,25 +142,6 @@ def _problems(stack: StackSpec, found: Sequence[Supply], needs: Sequence[Need], 
             id="lustre-demand",
             path=best.path,
             said=f"{said} ({each.reckoning})",
-            hint=f"{MARGIN} x are {wanted / _GB:,.1f} GB/s: {_remedy(system, wanted, stack, cat)}",
+            hint=f"{MARGIN} x are {wanted / _GB:,.1f} GB/s: {kind.faster(system, wanted / 1e6, stack, cat)}",
             severity="warning",
         )
-
-
-def _remedy(system: LustreSpec, wanted: float, stack: StackSpec, cat: Catalog) -> str:
-    """The nearest words that would do: a higher throughput at this size, or more of it."""
-    if system.tiered:
-        step = cat.lustre.intelligent_tiering.throughput_step_mbps
-        return f"use throughput_mbps: {-(-int(wanted / 1e6) // step) * step}"
-    deployment = cat.lustre.deployment(system.deployment, system.storage)
-    size = file_systems.plan(system, cat, stack.storage.datasets.size_gib).capacity_gib or 0
-    if deployment is None:
-        return "use a file system that FSx offers"
-    for rate in deployment.throughputs:
-        sizes = deployment.sizes_for(rate, efa=system.efa)
-        if sizes and sizes.legal(size) and size / 1024 * rate * 1e6 >= wanted:
-            return f"use throughput_mbps_per_tib: {rate}"
-    fastest = max(deployment.throughputs, default=deployment.fixed_throughput or 0)
-    sizes = deployment.sizes_for(fastest if deployment.throughputs else None, efa=system.efa)
-    more = sizes.at_least(wanted / 1e6 / fastest * 1024) if sizes and fastest else 0
-    return f"use capacity_gib: {more} at {fastest} MB/s/TiB"

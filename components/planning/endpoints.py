@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from components import file_systems
 from components.planning import nodes
 from components.spec.network import NetworkSpec
 from components.spec.stack import StackSpec
@@ -47,8 +48,7 @@ def needed(stack: StackSpec) -> tuple[Endpoint, ...]:
     if stack.network is None:
         return ()
     found = [*BASE, *_extra(stack.network)]
-    if stack.storage.lustre:
-        found.append(Endpoint(service="fsx", why="the FSx CSI driver describes file systems"))
+    found += [Endpoint(service=service, why=why) for service, why in file_systems.endpoints(stack)]
     if stack.observability.alerts_to:
         found.append(Endpoint(service="sns", why="alerts are published to topics"))
     if stack.network.egress == "isolated":

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Final, Literal
 
-from components import accelerators, fabrics
+from components import accelerators, fabrics, file_systems
 from components.catalog import Catalog, ImagePin
 from components.fabrics import efa
 from components.naming import listed
@@ -32,7 +32,6 @@ FOLDERS: Final = {
 }
 # What ECR calls the publishers' registries where it isn't their own name.
 UPSTREAMS: Final = {"docker.io": "registry-1.docker.io"}
-_LUSTRE: Final = ("amazonlinux",)  # prepares the folders of file systems
 # Controllers, which reach their publishers through NAT where there is one.
 _CONTROLLERS: Final = ("jobset", "kueue")
 # What the chart of the monitoring stack runs beside the node exporter.
@@ -149,7 +148,7 @@ def needed(stack: StackSpec, cat: Catalog) -> tuple[Mirrored, ...]:
         *_in_compute_network(stack, cat),
         *((*_CONTROLLERS, *MONITORING) if isolated else ()),
         *(("karpenter",) if isolated and any(nodes.bought_nodes(pool) for pool in stack.pools) else ()),
-        *(_LUSTRE if stack.storage.lustre else ()),
+        *file_systems.images(stack),
     }
     pins = [cat.charts.images[name] for name in sorted(names) if name in cat.charts.images]
     return tuple(_mirrored(pin, "cached" if pin.registry in cached else "copied") for pin in pins)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from components import fabrics
+from components import fabrics, file_systems
 from components.catalog import Catalog, Limit
 from components.planning import addons, address_needs, addresses, blocks, endpoints, nodes, placement
 from components.planning.placement import Placement
@@ -213,7 +213,7 @@ def _security_groups(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
 
 def _doors(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
     """Rules of the largest security group, and service accounts with a role of their own."""
-    systems = len(stack.storage.lustre)
+    systems = sum(bool(file_systems.KINDS[each.kind].ports) for each in file_systems.systems(stack, cat))
     rules = _MANAGEMENT_RULES + _RULES_OF_A_FILE_SYSTEM * systems
     words = f"management nodes, outwards: {_MANAGEMENT_RULES} + {systems} file systems x {_RULES_OF_A_FILE_SYSTEM}"
     yield _row(cat.limits.rules_per_security_group, rules, words)

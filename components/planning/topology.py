@@ -40,6 +40,9 @@ class Topology:
         """The layer next above the leaf."""
         return LAYER.format(self.layers - 1) if self.layers > 1 else None
 
+    def as_plan(self) -> dict[str, object]:
+        return {"name": self.name, "levels": list(self.levels), "leaf": self.leaf or "", "spine": self.spine or ""}
+
 
 def of_instance(instance: InstanceType) -> Topology:
     """The topology of one type: `network-3`, `network-4`, or `hosts` for types that report no layers."""
@@ -55,16 +58,7 @@ def of_pool(pool: PoolSpec, cat: Catalog) -> Topology:
     return Topology(name=f"network-{shallowest}" if shallowest else "hosts", layers=shallowest)
 
 
-def of_stack(stack: StackSpec, cat: Catalog) -> dict[str, dict[str, object]]:
-    """For each pool with cards, by name: its topology's name, levels, leaf and spine."""
-    found: dict[str, dict[str, object]] = {}
-    for pool in sorted(stack.pools, key=lambda each: each.name):
-        if nodes.cards(pool, cat):
-            topology = of_pool(pool, cat)
-            found[pool.name] = {
-                "name": topology.name,
-                "levels": list(topology.levels),
-                "leaf": topology.leaf or "",
-                "spine": topology.spine or "",
-            }
-    return found
+def of_stack(stack: StackSpec, cat: Catalog) -> dict[str, Topology]:
+    """The topology of each pool with cards, by the pool's name."""
+    pools = sorted(stack.pools, key=lambda each: each.name)
+    return {pool.name: of_pool(pool, cat) for pool in pools if nodes.cards(pool, cat)}

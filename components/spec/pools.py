@@ -174,7 +174,8 @@ class HostSpec(Spec):
     """The machines of a self-hosted pool, which no catalog describes."""
 
     accelerator: Text = Field(description="the card's model, such as h100")
-    vendor: Literal["nvidia", "neuron"] = Field(default="nvidia", description="whose adapter drives the cards")
+    # A word, not a closed list: the adapters say which families there are.
+    vendor: Text = Field(default="nvidia", description="whose adapter drives the cards: nvidia or neuron")
     cards: Count = Field(description="cards in one node")
     vcpu: Count = Field(description="logical processors in one node")
     memory_gib: Count = Field(description="memory of one node in GiB")

@@ -27,7 +27,8 @@ class QueueSpec(Spec):
         " no queue has one",
     )
     borrow: CountOrZero | None = Field(
-        default=None, description="cards (nodes, for pools without cards) it may borrow at most; all idle ones when left out"
+        default=None,
+        description="cards (nodes, for pools without cards) it may borrow at most; all idle ones when left out",
     )
     lend: CountOrZero | None = Field(
         default=None, description="cards (nodes, for pools without cards) it lends at most; all idle ones when left out"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints
 
@@ -152,7 +152,7 @@ class LustreSpec(Spec):
         default="sun 04:00", description="weekly maintenance: day, hour and minute in UTC"
     )
     expendable: Flag = Field(
-        default=False, description="whether what lies on scratch storage without an export link may be lost"
+        default=False, description="whether what jobs write there may be lost, with no bucket or backup that holds it"
     )
     links: tuple[LinkSpec, ...] = Field(default=(), description="data repository associations")
     striping: StripingSpec = Field(default_factory=StripingSpec)
@@ -166,6 +166,15 @@ class LustreSpec(Spec):
     def tiered(self) -> bool:
         """Whether it has no capacity of its own."""
         return self.storage == "INTELLIGENT_TIERING"
+
+
+class FileSystemSpec(Spec):
+    """A file system of another kind. The kinds are those of the file-system adapters, which read `settings` too."""
+
+    kind: Name = Field(description="the kind of file system, such as csi: one that exists and has a CSI driver")
+    name: Name
+    zone: ZoneId | None = Field(default=None, description="the zone it lies in; left out: reached from every zone")
+    settings: dict[str, Any] = Field(default_factory=dict, description="what the kind asks for")
 
 
 class RegistrySpec(Spec):
@@ -200,4 +209,7 @@ class StorageSpec(Spec):
         default=None, description="only principals of this organisation reach the buckets' objects"
     )
     lustre: tuple[LustreSpec, ...] = ()
+    file_systems: tuple[FileSystemSpec, ...] = Field(
+        default=(), description="file systems of other kinds, which jobs mount as they mount Lustre"
+    )
     registry: RegistrySpec = Field(default_factory=RegistrySpec)

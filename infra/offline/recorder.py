@@ -17,34 +17,12 @@ from pulumi.runtime import mocks, resource, settings
 from pulumi.runtime.proto import resource_pb2, source_pb2
 from pulumi.runtime.stack import Stack, run_pulumi_func
 
-UNKNOWN = "<unknown>"
-SECRET = "<secret>"
+from components.record import SECRET, STACK_TYPE, UNKNOWN, Record
+
 _UNKNOWN_WIRE = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 _SIGNATURE = "4dabf18193072939515e22adb298388d"
 _SECRET_WIRE = "1b47061264138c4ac30d75fd1eb44270"
 _OUTPUT_WIRE = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Record:
-    """One declared resource; unknown values are `<unknown>`, secrets `<secret>`."""
-
-    urn: str
-    type: str
-    name: str
-    custom: bool
-    parent: str
-    inputs: dict[str, Any]
-    depends_on: tuple[str, ...]
-    property_dependencies: dict[str, tuple[str, ...]]
-    protect: bool
-    ignore_changes: tuple[str, ...]
-    aliases: tuple[str, ...]
-    provider: str
-    retain_on_delete: bool
-    delete_before_replace: bool
-    secret_outputs: tuple[str, ...] = ()
-    timeouts: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(kw_only=True)
@@ -149,7 +127,7 @@ class _Monitor(mocks.MockMonitor):
     def make_urn(self, parent: str, type_: str, name: str) -> str:
         """As the engine makes it: the whole chain of parents' types, without the stack's."""
         chain = parent.split("::")[2] if parent else ""
-        qualified = type_ if chain in ("", "pulumi:pulumi:Stack") else f"{chain}${type_}"
+        qualified = type_ if chain in ("", STACK_TYPE) else f"{chain}${type_}"
         return f"urn:pulumi:{pulumi.get_stack()}::{pulumi.get_project()}::{qualified}::{name}"
 
     def RegisterResource(self, request: resource_pb2.RegisterResourceRequest) -> Any:  # noqa: N802 - the gRPC method's name
@@ -161,7 +139,7 @@ class _Monitor(mocks.MockMonitor):
         return response
 
     def RegisterResourceOutputs(self, request: resource_pb2.RegisterResourceOutputsRequest) -> Any:  # noqa: N802
-        if "pulumi:pulumi:Stack" in request.urn:
+        if STACK_TYPE in request.urn:
             self.outputs = plain(request.outputs)
         return super().RegisterResourceOutputs(request)
 
@@ -252,6 +230,4 @@ def run(
 
 def record(program: Callable[[], object], *, stack: str = "dev", known: bool = False, **options: Any) -> list[Record]:
     """The records of `program`, without the stack itself."""
-    return [
-        each for each in run(program, stack=stack, known=known, **options).records if each.type != "pulumi:pulumi:Stack"
-    ]
+    return [each for each in run(program, stack=stack, known=known, **options).records if each.type != STACK_TYPE]

@@ -97,13 +97,48 @@ def test_check_looks_once_for_a_probe(tmp_path: Path, run: Run) -> None:
     assert run("heartbeat", *words, 600).returncode == 0
     file = tmp_path / "beats/rank-000008.json"
     value = json.loads(file.read_text())
-    file.write_text(json.dumps({**value, "time": value["time"] - 1000, "host": "node-x"}))
+    file.write_text(json.dumps({**value, "boottime": value["boottime"] - 1000, "host": "node-x"}))
     done = run("heartbeat", *words, 600)
     assert done.returncode == 1
     assert done.stdout.startswith(
         "hang: 1 ranks are silent; first to look at: rank 8 on node node-x: last heartbeat 16m4"
     )
     assert done.stdout.endswith("ago, at step 5\n")
+
+
+def test_a_clock_set_back_or_forward_looks_neither_like_a_hang_nor_like_life(tmp_path: Path, run: Run) -> None:
+    Heart(tmp_path, 0).beat(5)
+    file = tmp_path / "rank-000000.json"
+    value = json.loads(file.read_text())
+    words = ("check", tmp_path, "--world-size", 1, "--hang-timeout", 600)
+    file.write_text(json.dumps({**value, "time": value["time"] - 86400}))
+    assert run("heartbeat", *words).returncode == 0
+    file.write_text(json.dumps({**value, "time": value["time"] + 86400, "boottime": value["boottime"] - 601}))
+    assert run("heartbeat", *words).returncode == 1
+
+
+def test_a_beat_from_before_the_nodes_last_boot_is_no_sign_of_life(tmp_path: Path) -> None:
+    Heart(tmp_path, 0).beat(5)
+    beat = heartbeat.read(tmp_path)[0]
+    assert beat.silent_seconds(now=beat.boottime + 1, boot=beat.boot) == pytest.approx(1)
+    assert beat.silent_seconds(now=700, boot="another boot") == 700
+
+
+def test_long_work_between_two_steps_is_a_sign_of_life_and_says_what_it_is(tmp_path: Path) -> None:
+    heart = Heart(tmp_path, 0, every=0, host="node-a")
+    heart.beat(7)
+    heart.working("checkpoint")
+    beat = heartbeat.read(tmp_path)[0]
+    assert (beat.step, beat.working) == (7, "checkpoint")
+    (found,) = stale({0: beat}, {0: 700.0}, [0], 700, 600)
+    assert str(found) == "rank 0 on node node-a: last heartbeat 11m40s ago, at step 7 during checkpoint"
+
+
+def test_started_is_true_from_the_first_heartbeat_on(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "metrics-000000.json").write_text("{}")
+    assert run("heartbeat", "started", tmp_path).returncode == 1
+    Heart(tmp_path, 0).beat(0)
+    assert run("heartbeat", "started", tmp_path).returncode == 0
 
 
 def test_a_heartbeat_folder_that_is_not_there_fails_the_probe(tmp_path: Path, run: Run) -> None:

@@ -35,7 +35,11 @@ def test_each_file_is_python_3_9(path: Path) -> None:
 
 @pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(WORKLOAD)))
 def test_each_file_imports_the_standard_library_and_its_neighbours_only(path: Path) -> None:
-    allowed = set(sys.stdlib_module_names) | {"workload"} | ({"torch"} if str(path.relative_to(WORKLOAD)) in NEED_TORCH else set())
+    allowed = (
+        set(sys.stdlib_module_names)
+        | {"workload"}
+        | ({"torch"} if str(path.relative_to(WORKLOAD)) in NEED_TORCH else set())
+    )
     for node in ast.walk(ast.parse(path.read_text())):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom):

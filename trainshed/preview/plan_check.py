@@ -8,7 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from components.catalog import Catalog
-from components.planning import file_systems, shares
+from components.file_systems.lustre import plan as lustre_plan
+from components.planning import shares
 from components.problems import Problem
 from components.sizing.plan import Plan, plan
 from components.sizing.reading import SizingReading, read
@@ -77,7 +78,7 @@ def _figures(
     index, pool = _pool(stack, reading)
     queues = [(place, each) for place, each in enumerate(stack.queues) if each.pool == pool.name]
     systems = [(place, each) for place, each in enumerate(stack.storage.lustre) if each.zone == pool.zone]
-    system = file_systems.plan(systems[0][1], cat, stack.storage.datasets.size_gib) if systems else None
+    system = lustre_plan.plan(systems[0][1], cat, stack.storage.datasets.size_gib) if systems else None
     return StackFigures(
         instance_type=pool.instance_type,
         cards=sum(each.cards or 0 for _, each in queues) or shares.queue_cards(pool, cat),

@@ -5,17 +5,21 @@ Hides the template and the arithmetic of its bars.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from components.planning.cost.estimate import Estimate
+from components.planning.cost.lines import Line
+from components.record import Record, owners
 from components.spec.reading.partial import whole
-from infra.offline.recorder import Record
 from trainshed.cli.terminal import counted
 from trainshed.preview.run import Preview
-from trainshed.preview.text import short
+from trainshed.preview.words import short
 
 
 def write(made: Preview, path: Path) -> str:
@@ -43,11 +47,12 @@ def render(made: Preview) -> str:
         plan=made.plan,
         cost=made.cost,
         bars=_bars(made.cost),
+        unpriced=made.cost.without_price,
         problems=made.problems,
         counted=counted(made.problems) or "no problems",
-        policies=made.policies,
-        unjudged=made.unjudged,
-        exemptions=made.exemptions,
+        policies=(*made.verdict.mandatory, *made.verdict.advisory),
+        unjudged=made.verdict.unjudged,
+        exemptions=tuple(dict.fromkeys(each.exemption for each in made.verdict.exempted)),
         defaults=made.settings.defaults,
         groups=_groups(made.records),
         resources=sum(each.custom for each in made.records),
@@ -55,25 +60,37 @@ def render(made: Preview) -> str:
     )
 
 
-def _bars(cost: dict[str, Any], most: int = 14) -> list[dict[str, Any]]:
-    """The largest lines with their share of the largest, in percent."""
-    lines = sorted(cost["lines"], key=lambda each: -each["expected"])[:most]
-    top = max((each["high"] for each in lines), default=0) or 1
-    return [
-        {**each, "share": 100 * each["expected"] / top, "from": 100 * each["low"] / top, "to": 100 * each["high"] / top}
-        for each in lines
-    ]
+@dataclass(frozen=True, kw_only=True)
+class Bar:
+    """One line of the cost with the places of its range and its mark, in percent of the scale."""
+
+    line: Line
+    start: float
+    end: float
+    mark: float
 
 
-def _groups(records: tuple[Record, ...]) -> list[tuple[str, list[tuple[str, str, bool]]]]:
+def _bars(cost: Estimate, most: int = 14) -> list[Bar]:
+    """The largest lines on one logarithmic scale: 17 M and 8 k are both seen."""
+    lines = [each for each in cost.lines if each.high > 0][:most]
+    if not lines:
+        return []
+    top = max(each.high for each in lines)
+    bottom = max(1.0, min(each.expected for each in lines) / 10)
+
+    def place(usd: float) -> float:
+        if usd <= bottom or top <= bottom:
+            return 0.0 if top > bottom else 100.0
+        return 100 * math.log(usd / bottom) / math.log(top / bottom)
+
+    return [Bar(line=each, start=place(each.low), end=place(each.high), mark=place(each.expected)) for each in lines]
+
+
+def _groups(records: Sequence[Record]) -> list[tuple[str, list[tuple[str, str, bool]]]]:
     """Leaves by the outermost component that holds them: name, type, protection."""
-    by_urn = {each.urn: each for each in records}
+    holder = owners(records)
     groups: dict[str, list[tuple[str, str, bool]]] = defaultdict(list)
     for record in records:
-        if not record.custom:
-            continue
-        top = record
-        while top.parent in by_urn:
-            top = by_urn[top.parent]
-        groups[top.name if top is not record else "providers"].append((record.name, short(record.type), record.protect))
+        if record.custom:
+            groups[holder[record.urn] or "providers"].append((record.name, short(record.type), record.protect))
     return sorted((name, sorted(leaves)) for name, leaves in groups.items())

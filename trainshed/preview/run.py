@@ -1,27 +1,23 @@
-"""One preview: settings, what they declare, what that costs and what the policies say.
+"""One preview: the settings, what they declare, what that costs and what the policies say.
 
-Hides the order in which these are made, and gives the one JSON object of the contract.
+`Preview` is the whole answer as one value; `as_json` is the one object that `--json` prints, in the same shape for a
+stack with errors.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from components.planning import blocks
-from components.planning.summary import EMPTY, summary
+from components.planning.cost.estimate import Estimate
+from components.planning.summary import StackPlan, summary
 from components.problems import Problem, errors
-from infra.offline.recorder import Record
+from components.record import STACK_TYPE, Record
 from infra.settings import Settings, from_file
-
-_EMPTY_COST: dict[str, Any] = {
-    "currency": "USD",
-    "monthly": {"low": 0, "expected": 0, "high": 0},
-    "prices_as_of": None,
-    "unpriced": [],
-    "lines": [],
-}
+from trainshed.preview.policies import Verdict, doubt_as_json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,13 +25,11 @@ class Preview:
     """What one stack declares; without records when the stack file has errors."""
 
     settings: Settings
+    cost: Estimate
+    plan: StackPlan = field(default_factory=StackPlan)
     records: tuple[Record, ...] = ()
-    outputs: dict[str, Any]
-    plan: dict[str, Any]
-    cost: dict[str, Any]
-    policies: tuple[dict[str, Any], ...] = ()
-    unjudged: tuple[dict[str, Any], ...] = ()
-    exemptions: tuple[dict[str, Any], ...] = ()
+    outputs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    verdict: Verdict = field(default_factory=Verdict)
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -44,48 +38,28 @@ class Preview:
     @property
     def exit_code(self) -> int:
         """0 fine, 1 when the stack has errors or breaks a mandatory policy."""
-        mandatory = any(each["level"] == "mandatory" for each in self.policies)
-        return 1 if errors(self.problems) or mandatory else 0
+        return 1 if errors(self.problems) or self.verdict.mandatory else 0
 
     def as_json(self) -> dict[str, Any]:
         """The object that `--json` prints."""
         return {
             "stack": self.settings.name,
-            "resources": [resource(each) for each in self.records],
+            "resources": [each.as_json() for each in self.records],
             "problems": [each.as_json() for each in self.problems],
-            "policies": list(self.policies),
-            "policies_unjudged": list(self.unjudged),
-            "policies_exempted": list(self.exemptions),
-            "cost": self.cost,
-            "plan": self.plan,
-            "outputs": self.outputs,
+            "policies": [each.as_json() for each in self.verdict.violations],
+            "policies_unjudged": [doubt_as_json(each) for each in self.verdict.unjudged],
+            "policies_exempted": [each.as_json() for each in self.verdict.exempted],
+            "cost": self.cost.as_json(),
+            "plan": self.plan.as_json(),
+            "outputs": dict(self.outputs),
         }
-
-
-def resource(record: Record) -> dict[str, Any]:
-    """A record in the words of the contract."""
-    return {
-        "urn": record.urn,
-        "type": record.type,
-        "name": record.name,
-        "parent": record.parent,
-        "inputs": record.inputs,
-        "depends_on": list(record.depends_on),
-        "property_dependencies": {key: list(urns) for key, urns in record.property_dependencies.items()},
-        "protect": record.protect,
-        "ignore_changes": list(record.ignore_changes),
-        "provider": record.provider,
-        "custom": record.custom,
-        "retain_on_delete": record.retain_on_delete,
-        "aliases": list(record.aliases),
-    }
 
 
 def preview(stack: str) -> Preview:
     """Read, check, declare, price and judge a stack, by name or path."""
     settings = from_file(stack)
     if settings.stack is None or errors(settings.problems):
-        return Preview(settings=settings, outputs={}, plan=dict(EMPTY), cost=dict(_EMPTY_COST))
+        return Preview(settings=settings, cost=Estimate(prices_as_of=settings.catalog.prices.as_of))
     # Pulumi takes its time to import: a stack file with errors is told sooner.
     from components.planning.cost.estimate import estimate
     from infra.offline import aws_stand_in
@@ -96,20 +70,23 @@ def preview(stack: str) -> Preview:
     from trainshed.preview.policies import judge
 
     recording = run(lambda: build(settings), stack=settings.name)
-    records = tuple(each for each in recording.records if each.type != "pulumi:pulumi:Stack")
-    plain = [resource(each) for each in records]
-    stack_spec = settings.valid
-    priced = estimate(plain, stack_spec, settings.catalog)
-    verdict = judge(plain, stack=settings.name, environment=stack_spec.environment, cost=priced)
+    records = tuple(each for each in recording.records if each.type != STACK_TYPE)
+    spec = settings.valid
+    cost = estimate(records, spec, settings.catalog)
+    verdict = judge(
+        records,
+        stack=settings.name,
+        environment=spec.environment,
+        monthly=cost.monthly,
+        unpriced=cost.without_price,
+    )
     return Preview(
-        settings=_with_later_problems(settings, priced["monthly"]["expected"]),
+        settings=_with_later_problems(settings, cost.monthly.expected),
         records=records,
         outputs=recording.outputs,
-        plan=summary(stack_spec, settings.catalog),
-        cost=priced,
-        policies=verdict.violations,
-        unjudged=verdict.unjudged,
-        exemptions=verdict.exempted,
+        plan=summary(spec, settings.catalog),
+        cost=cost,
+        verdict=verdict,
     )
 
 

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from components.naming import did_you_mean
+from components.record import Record
 from trainshed.review import engine_files
-from trainshed.review.comment import comment
+from trainshed.review.comment.whole import comment
 from trainshed.review.engine_files import EngineFile, over
-from trainshed.review.sources import Entry, Side, place_of, previewed, stack_settings
+from trainshed.review.sources import Side, place_of, previewed, stack_settings
 from trainshed.review.trees import Repository, Unusable, repository
 from trainshed.review.verdict import Review
 from trainshed.review.verdict import review as put_together
@@ -172,7 +173,7 @@ def _of_preview(found: EngineFile, word: str, stack: str, folder: Path) -> Side:
     return _side(Path(word).name, found.after, stack, folder, failure="\n".join(found.errors), steps=found.steps)
 
 
-def _side(label: str, resources: Sequence[Entry], stack: str, folder: Path, **more: Any) -> Side:
+def _side(label: str, resources: Sequence[Record], stack: str, folder: Path, **more: Any) -> Side:
     file = _stack_file(stack, folder)
     settings = stack_settings(file) if file else {}
     return Side(label=label, resources=tuple(resources), settings=settings, stack_file=file, **more)

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from trainshed.review.differences import Change, Resource
+from components.record import Record
+from trainshed.review.differences import Change
 from trainshed.review.values import ABSENT, Difference, at, differences
 
 REPLACES, DELETES = "review-replaces", "review-deletes"
@@ -93,12 +94,12 @@ def _holds_data(change: Change) -> bool:
     """A claim that names its volume holds nothing itself: the volume's data lies on a file system that is declared
     elsewhere.
     """
-    named = at((change.old or {}).get("inputs") or {}, "spec.volumeName")
+    named = at((change.old or change.either).inputs, "spec.volumeName")
     return change.type in STATEFUL and not (change.type.endswith(":PersistentVolumeClaim") and named != ABSENT)
 
 
 def _danger(change: Change, accepted: Mapping[tuple[str, str], str]) -> Danger:
-    old: Resource = change.old or {}
+    old = change.old or change.either
     noun, lost = STATEFUL[change.type]
     kind: Kind = REPLACES if change.op == "replace" else DELETES
     return Danger(
@@ -109,9 +110,9 @@ def _danger(change: Change, accepted: Mapping[tuple[str, str], str]) -> Danger:
         noun=noun,
         lost=lost,
         reasons=change.reasons,
-        protected=bool(old.get("protect")),
-        retained=bool(old.get("retain_on_delete")),
-        keeps=tuple(_keeps(change.type, old.get("inputs") or {})),
+        protected=old.protect,
+        retained=old.retain_on_delete,
+        keeps=tuple(_keeps(change.type, old.inputs)),
         acknowledged=accepted.get((kind, change.name), ""),
     )
 
@@ -197,24 +198,18 @@ def weaker(changes: Iterable[Change]) -> tuple[Weaker, ...]:
     return tuple(found for each in changes if each.old and each.new for found in _weaker(each, each.old, each.new))
 
 
-def _weaker(change: Change, old: Resource, new: Resource) -> Iterable[Weaker]:
+def _weaker(change: Change, old: Record, new: Record) -> Iterable[Weaker]:
     def told(path: str, before: object, after: object, means: str) -> Weaker:
         return Weaker(
             name=change.name, type=change.type, difference=Difference(path=path, old=before, new=after), means=means
         )
 
     holds_data = change.type in STATEFUL or change.type == "aws:eks/nodeGroup:NodeGroup"
-    for key, path in (("protect", "option protect"), ("retain_on_delete", "option retainOnDelete")):
-        if holds_data and old.get(key) and not new.get(key):
-            yield told(
-                path,
-                True,
-                False,
-                "the engine would no longer refuse to delete it"
-                if key == "protect"
-                else "a deletion reaches the account",
-            )
-    before, after = old.get("inputs") or {}, new.get("inputs") or {}
+    if holds_data and old.protect and not new.protect:
+        yield told("option protect", True, False, "the engine would no longer refuse to delete it")
+    if holds_data and old.retain_on_delete and not new.retain_on_delete:
+        yield told("option retainOnDelete", True, False, "a deletion reaches the account")
+    before, after = old.inputs, new.inputs
     for type_, path, bad, means in _FLAGS:
         was, now = at(before, path), at(after, path)
         if change.type == type_ and _same(now, bad) and not _same(was, bad):

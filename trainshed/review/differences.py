@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
-from components.catalog.replacing import REFERS_TO, SHRINKING, TAKEN_AWAY, replacing
+from components.catalog.replacing import SHRINKING, TAKEN_AWAY, replacing
+from components.record import Record
 from trainshed.review.values import ABSENT, UNKNOWN, Difference, at, differences, opaque
 
 Op = Literal["create", "update", "replace", "delete"]
 OPS: tuple[Op, ...] = ("delete", "replace", "update", "create")
-Resource = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +30,16 @@ class Change:
     differences: tuple[Difference, ...] = ()
     reasons: tuple[Difference, ...] = ()
     renamed_from: str = ""
-    old: Resource | None = None
-    new: Resource | None = None
+    old: Record | None = None
+    new: Record | None = None
+
+    @property
+    def either(self) -> Record:
+        """The resource as it will be, or as it was when it goes."""
+        found = self.new if self.new is not None else self.old
+        if found is None:
+            raise ValueError("a change of nothing")
+        return found
 
     @property
     def short_type(self) -> str:
@@ -54,40 +62,38 @@ class Change:
 class Pair:
     """One resource in the two states."""
 
-    old: Resource | None
-    new: Resource | None
+    old: Record | None
+    new: Record | None
 
     @property
-    def either(self) -> Resource:
+    def either(self) -> Record:
         found = self.new if self.new is not None else self.old
         if found is None:
             raise ValueError("a pair of nothing")
         return found
 
 
-def compare(before: Sequence[Resource], after: Sequence[Resource], *, comparable: bool = True) -> tuple[Change, ...]:
+def compare(before: Sequence[Record], after: Sequence[Record], *, comparable: bool = True) -> tuple[Change, ...]:
     """What becomes of each resource.
 
     `comparable` is False when one state knows values that the other can't know (a real state against an offline
     preview): what is unknown on one side is then taken as unchanged.
     """
     pairs = matched(before, after)
-    urns = {str(pair.old["urn"]): str(pair.new["urn"]) for pair in pairs if pair.old and pair.new}
+    urns = {pair.old.urn: pair.new.urn for pair in pairs if pair.old and pair.new}
     changes = [found for pair in pairs if (found := _change(pair, urns, comparable)) is not None]
-    parents = {str(each["urn"]): each for each in (*before, *after)}
-    named = [
-        replace(each, component=component_of(each.new or each.old or {}, parents)) for each in _spread(changes, pairs)
-    ]
+    parents = {each.urn: each for each in (*before, *after)}
+    named = [replace(each, component=component_of(each.either, parents)) for each in _spread(changes, pairs)]
     return tuple(sorted(named, key=lambda each: (each.component, OPS.index(each.op), each.type, each.name)))
 
 
-def matched(before: Sequence[Resource], after: Sequence[Resource]) -> list[Pair]:
+def matched(before: Sequence[Record], after: Sequence[Record]) -> list[Pair]:
     """Each resource with its other self; a new one that names an old one as its alias is that one, renamed."""
-    left = {str(each["urn"]): each for each in before}
+    left = {each.urn: each for each in before}
     pairs: list[Pair] = []
-    waiting: list[Resource] = []
+    waiting: list[Record] = []
     for each in after:
-        old = left.pop(str(each["urn"]), None)
+        old = left.pop(each.urn, None)
         if old is None:
             waiting.append(each)
         else:
@@ -99,16 +105,14 @@ def matched(before: Sequence[Resource], after: Sequence[Resource]) -> list[Pair]
     return pairs
 
 
-def _former(resource: Resource, left: Mapping[str, Resource]) -> list[str]:
+def _former(resource: Record, left: Mapping[str, Record]) -> list[str]:
     """The URNs that an alias may mean: a URN itself, or a name under any parent and of the same type."""
     found: list[str] = []
-    for alias in resource.get("aliases") or ():
-        if str(alias).startswith("urn:"):
-            found.append(str(alias))
+    for alias in resource.aliases:
+        if alias.startswith("urn:"):
+            found.append(alias)
         else:
-            found.extend(
-                urn for urn, each in left.items() if each["name"] == alias and each["type"] == resource["type"]
-            )
+            found.extend(urn for urn, each in left.items() if each.name == alias and each.type == resource.type)
     return found
 
 
@@ -116,9 +120,9 @@ def _change(pair: Pair, urns: Mapping[str, str], comparable: bool) -> Change | N
     old, new, either = pair.old, pair.new, pair.either
     base = Change(
         op="create",
-        urn=str(either["urn"]),
-        type=str(either["type"]),
-        name=str(either["name"]),
+        urn=either.urn,
+        type=either.type,
+        name=either.name,
         component="",
         old=old,
         new=new,
@@ -127,34 +131,28 @@ def _change(pair: Pair, urns: Mapping[str, str], comparable: bool) -> Change | N
         return base
     if new is None:
         return replace(base, op="delete")
-    renamed = str(old["urn"]) if old["urn"] != new["urn"] else ""
+    renamed = old.urn if old.urn != new.urn else ""
     found = [
-        each for each in differences(_inputs(old), _inputs(new)) if not _ignored(each, new) and _known(each, comparable)
+        each for each in differences(old.inputs, new.inputs) if not _ignored(each, new) and _known(each, comparable)
     ]
     found += _rewired(old, new, urns)
     found += _options(old, new)
     if not found and not renamed:
         return None
-    reasons = _reasons(old, new, found) if either.get("custom", True) else ()
+    reasons = _reasons(old, new, found) if either.custom else ()
     return replace(
         base, op="replace" if reasons else "update", differences=tuple(found), reasons=reasons, renamed_from=renamed
     )
-
-
-def _inputs(resource: Resource) -> Mapping[str, Any]:
-    return resource.get("inputs") or {}
 
 
 def _known(difference: Difference, comparable: bool) -> bool:
     return comparable or not (opaque(difference.old) or opaque(difference.new))
 
 
-def _ignored(difference: Difference, new: Resource) -> bool:
+def _ignored(difference: Difference, new: Record) -> bool:
     """The engine keeps the old value of what a resource ignores."""
     path = _unindexed(difference.path)
-    return any(
-        path == _unindexed(each) or path.startswith(f"{_unindexed(each)}.") for each in new.get("ignore_changes") or ()
-    )
+    return any(path == _unindexed(each) or path.startswith(f"{_unindexed(each)}.") for each in new.ignore_changes)
 
 
 def _unindexed(path: str) -> str:
@@ -165,11 +163,11 @@ def _unindexed(path: str) -> str:
     return out
 
 
-def _rewired(old: Resource, new: Resource, urns: Mapping[str, str]) -> list[Difference]:
+def _rewired(old: Record, new: Record, urns: Mapping[str, str]) -> list[Difference]:
     """Inputs unknown on both sides that now come from another resource."""
     found: list[Difference] = []
-    for key, value in _inputs(new).items():
-        if not opaque(value) or not opaque(_inputs(old).get(key)):
+    for key, value in new.inputs.items():
+        if not opaque(value) or not opaque(old.inputs.get(key)):
             continue
         before, after = {urns.get(urn, urn) for urn in sources(old, key)}, set(sources(new, key))
         gone, come = sorted(before - after), sorted(after - before)
@@ -182,30 +180,23 @@ def _of(urns: Sequence[str]) -> str:
     return ", ".join(f"{UNKNOWN} of {urn.rsplit('::', 1)[-1]}" for urn in urns) or ABSENT
 
 
-def sources(resource: Resource, key: str) -> tuple[str, ...]:
-    """The resources that an input is computed from; by its usual type when a record doesn't say."""
-    wired = resource.get("property_dependencies")
-    if wired is not None:
-        return tuple(cast("Mapping[str, Iterable[str]]", wired).get(key, ()))
-    kind = REFERS_TO.get(key)
-    return tuple(
-        urn for urn in resource.get("depends_on") or () if kind and urn.split("::")[2].rsplit("$", 1)[-1] == kind
+def sources(resource: Record, key: str) -> tuple[str, ...]:
+    """The resources that an input is computed from."""
+    return resource.property_dependencies.get(key, ())
+
+
+def _options(old: Record, new: Record) -> list[Difference]:
+    options = (
+        ("option protect", old.protect, new.protect),
+        ("option retainOnDelete", old.retain_on_delete, new.retain_on_delete),
     )
+    return [Difference(path=path, old=was, new=now) for path, was, now in options if was != now]
 
 
-def _options(old: Resource, new: Resource) -> list[Difference]:
-    words = (("protect", "option protect"), ("retain_on_delete", "option retainOnDelete"))
-    return [
-        Difference(path=said, old=bool(old.get(key)), new=bool(new.get(key)))
-        for key, said in words
-        if bool(old.get(key)) != bool(new.get(key)) and key in old and key in new
-    ]
-
-
-def _reasons(old: Resource, new: Resource, found: Sequence[Difference]) -> tuple[Difference, ...]:
-    type_ = str(new["type"])
-    if type_ != old["type"]:
-        return (Difference(path="type", old=old["type"], new=type_),)
+def _reasons(old: Record, new: Record, found: Sequence[Difference]) -> tuple[Difference, ...]:
+    type_ = new.type
+    if type_ != old.type:
+        return (Difference(path="type", old=old.type, new=type_),)
     reasons: list[Difference] = []
     for path in replacing(type_):
         inside = [each for each in found if _under(_unindexed(each.path), path)]
@@ -213,7 +204,7 @@ def _reasons(old: Resource, new: Resource, found: Sequence[Difference]) -> tuple
         around = [
             each
             for each in found
-            if path.startswith(f"{_unindexed(each.path)}.") and at(_inputs(old), path) != at(_inputs(new), path)
+            if path.startswith(f"{_unindexed(each.path)}.") and at(old.inputs, path) != at(new.inputs, path)
         ]
         reasons += [each for each in (*inside, *around) if each not in reasons]
     for path in SHRINKING.get(type_, ()):
@@ -249,16 +240,14 @@ def _spread(changes: Sequence[Change], pairs: Sequence[Pair]) -> list[Change]:
         replaced = {urn for urn, each in by_urn.items() if each.op == "replace"}
         for pair in pairs:
             old, new = pair.old, pair.new
-            if old is None or new is None or str(new["urn"]) in replaced or not new.get("custom", True):
+            if old is None or new is None or new.urn in replaced or not new.custom:
                 continue
-            reasons = [
-                each for path in replacing(str(new["type"])) if (each := _follows(new, path, replaced)) is not None
-            ]
+            reasons = [each for path in replacing(new.type) if (each := _follows(new, path, replaced)) is not None]
             if not reasons:
                 continue
-            urn = str(new["urn"])
+            urn = new.urn
             known = by_urn.get(urn) or Change(
-                op="update", urn=urn, type=str(new["type"]), name=str(new["name"]), component="", old=old, new=new
+                op="update", urn=urn, type=new.type, name=new.name, component="", old=old, new=new
             )
             by_urn[urn] = replace(
                 known, op="replace", differences=(*known.differences, *reasons), reasons=tuple(reasons)
@@ -267,8 +256,8 @@ def _spread(changes: Sequence[Change], pairs: Sequence[Pair]) -> list[Change]:
     return list(by_urn.values())
 
 
-def _follows(new: Resource, path: str, replaced: set[str]) -> Difference | None:
-    if not opaque(at(_inputs(new), path)):
+def _follows(new: Record, path: str, replaced: set[str]) -> Difference | None:
+    if not opaque(at(new.inputs, path)):
         return None
     found = sorted(set(sources(new, path.split(".")[0])) & replaced)
     if not found:
@@ -277,14 +266,14 @@ def _follows(new: Resource, path: str, replaced: set[str]) -> Difference | None:
     return Difference(path=path, old=UNKNOWN, new=f"{UNKNOWN}: {names} is replaced")
 
 
-def component_of(resource: Resource, parents: Mapping[str, Resource]) -> str:
+def component_of(resource: Record, parents: Mapping[str, Record]) -> str:
     """The name of the outermost component that holds the resource, or the stack's own word for what stands alone."""
     at_, found = resource, ""
     seen: set[str] = set()
     while True:
-        if not at_.get("custom", True) and not str(at_.get("type", "")).startswith("pulumi:"):
-            found = str(at_["name"])
-        parent = str(at_.get("parent") or "")
+        if not at_.custom and not at_.type.startswith("pulumi:"):
+            found = at_.name
+        parent = at_.parent
         if parent in seen or parent not in parents:
             return found or "(the stack itself)"
         seen.add(parent)
@@ -295,6 +284,6 @@ def counts(changes: Iterable[Change]) -> dict[str, int]:
     """How many of each kind, of real resources: a component is only a folder for them."""
     found: dict[str, int] = {"create": 0, "update": 0, "replace": 0, "delete": 0}
     for each in changes:
-        if (each.new or each.old or {}).get("custom", True) and not each.type.startswith("pulumi:"):
+        if each.either.custom and not each.type.startswith("pulumi:"):
             found[each.op] += 1
     return found

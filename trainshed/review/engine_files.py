@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
+from components.record import STACK_TYPE, Record
 from trainshed.review.trees import Unusable
 from trainshed.review.values import plain
 
@@ -31,8 +32,8 @@ class EngineFile:
     """The states in one file. `before` is the state that a preview started from; `steps` its decisions."""
 
     kind: str  # "state" or "preview"
-    before: tuple[Mapping[str, Any], ...] = ()
-    after: tuple[Mapping[str, Any], ...] = ()
+    before: tuple[Record, ...] = ()
+    after: tuple[Record, ...] = ()
     steps: Mapping[str, Step] = field(default_factory=dict[str, Step])
     errors: tuple[str, ...] = ()
     unlisted: int = 0  # resources that stay the same and that the preview therefore left out
@@ -41,7 +42,7 @@ class EngineFile:
     @property
     def stacks(self) -> set[str]:
         """Names of the stacks that its resources belong to."""
-        return {str(each["urn"]).split("::")[0].removeprefix("urn:pulumi:") for each in (*self.before, *self.after)}
+        return {each.urn.split("::")[0].removeprefix("urn:pulumi:") for each in (*self.before, *self.after)}
 
 
 def read(path: Path) -> EngineFile:
@@ -162,18 +163,19 @@ def _from_steps(
     )
 
 
-def over(state: Sequence[Mapping[str, Any]], preview: EngineFile) -> tuple[Mapping[str, Any], ...]:
+def over(state: Sequence[Record], preview: EngineFile) -> tuple[Record, ...]:
     """The whole stack after a preview: what it lists, over a state that holds what it leaves out."""
-    old = {str(each["urn"]): each for each in state}
-    new = {str(each["urn"]): each for each in preview.after}
+    old = {each.urn: each for each in state}
+    new = {each.urn: each for each in preview.after}
     gone = {urn for urn, step in preview.steps.items() if step.op == "delete"}
     kept = [each for urn, each in old.items() if urn not in gone and urn not in new]
-    wires = ("depends_on", "property_dependencies")
-    told = [
-        each if preview.wired or urn not in old else {**each, **{key: old[urn][key] for key in wires}}
+    listed = [
+        each
+        if preview.wired or urn not in old
+        else replace(each, depends_on=old[urn].depends_on, property_dependencies=old[urn].property_dependencies)
         for urn, each in new.items()
     ]
-    return (*kept, *told)
+    return (*kept, *listed)
 
 
 def _word(op: str) -> str:
@@ -184,26 +186,25 @@ def _word(op: str) -> str:
     return "create" if op == "import" else op
 
 
-def _records(states: Any) -> Iterator[Mapping[str, Any]]:
+def _records(states: Any) -> Iterator[Record]:
     for state in cast("Sequence[Mapping[str, Any]]", list(states)):
         urn = str(state.get("urn") or "")
-        if not urn or state.get("type") == "pulumi:pulumi:Stack" or urn.count("::") < 3:
+        if not urn or state.get("type") == STACK_TYPE or urn.count("::") < 3:
             continue
         wired = cast("Mapping[str, Sequence[str]]", state.get("propertyDependencies") or {})
-        yield {
-            "urn": urn,
-            "type": str(state.get("type") or urn.split("::")[2].rsplit("$", 1)[-1]),
-            "name": urn.rsplit("::", 1)[-1],
-            "parent": str(state.get("parent") or ""),
-            "custom": bool(state.get("custom", True)),
-            "inputs": plain(state.get("inputs") or {}),
-            "depends_on": sorted(
-                {*(state.get("dependencies") or ()), *(urn for urns in wired.values() for urn in urns or ())}
+        yield Record(
+            urn=urn,
+            type=str(state.get("type") or urn.split("::")[2].rsplit("$", 1)[-1]),
+            name=urn.rsplit("::", 1)[-1],
+            parent=str(state.get("parent") or ""),
+            custom=bool(state.get("custom", True)),
+            inputs=plain(state.get("inputs") or {}),
+            depends_on=tuple(
+                sorted({*(state.get("dependencies") or ()), *(urn for urns in wired.values() for urn in urns or ())})
             ),
-            "property_dependencies": {key: list(urns or ()) for key, urns in wired.items()},
-            "protect": bool(state.get("protect")),
-            "retain_on_delete": bool(state.get("retainOnDelete")),
-            "ignore_changes": [],
-            "aliases": list(state.get("aliases") or ()),
-            "provider": str(state.get("provider") or "").rsplit("::", 1)[0],
-        }
+            property_dependencies={key: tuple(urns or ()) for key, urns in wired.items()},
+            protect=bool(state.get("protect")),
+            retain_on_delete=bool(state.get("retainOnDelete")),
+            aliases=tuple(str(each) for each in state.get("aliases") or ()),
+            provider=str(state.get("provider") or "").rsplit("::", 1)[0],
+        )

@@ -11,11 +11,15 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from components.catalog import Catalog
-from trainshed.review.differences import Change, Resource, sources
+from components.record import Record
+from trainshed.review.differences import Change, sources
 from trainshed.review.values import ABSENT, Difference, at, shown
 
 GROUP = "aws:eks/nodeGroup:NodeGroup"
 TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
+# What Karpenter may buy: its nodes leave when they are empty, and a change of it ends no job.
+BOUGHT = "kubernetes:karpenter.sh/v1:NodePool"
+_TYPE_LABEL = "node.kubernetes.io/instance-type"
 How = Literal["goes", "is replaced", "rolls", "shrinks", "grows", "comes"]
 _WORST: tuple[How, ...] = ("goes", "is replaced", "rolls", "shrinks", "grows", "comes")
 # What EKS answers with new machines: see UpdateNodegroupVersion.
@@ -48,14 +52,14 @@ class Roll:
         }
 
 
-def rolls(changes: Sequence[Change], after: Sequence[Resource], cat: Catalog) -> tuple[Roll, ...]:
+def rolls(changes: Sequence[Change], after: Sequence[Record], cat: Catalog) -> tuple[Roll, ...]:
     """The groups that change their machines, worst first."""
     renewed = {each.urn: each for each in changes if each.type == TEMPLATE and _new_version(each)}
-    by_urn = {each.urn: each for each in changes if each.type == GROUP}
-    templates = {str(each["urn"]): each for each in after if each["type"] == TEMPLATE}
+    by_urn = {each.urn: each for each in changes if each.type in (GROUP, BOUGHT)}
+    templates = {each.urn: each for each in after if each.type == TEMPLATE}
     found = [roll for each in by_urn.values() if (roll := _changed(each, renewed, templates, cat)) is not None]
     for resource in after:
-        if resource["type"] == GROUP and str(resource["urn"]) not in by_urn and (cause := _template(resource, renewed)):
+        if resource.type == GROUP and resource.urn not in by_urn and (cause := _template(resource, renewed)):
             found.append(
                 _roll(resource, templates, cat, pool=cause.component, how="rolls", why=_why(cause.differences))
             )
@@ -68,14 +72,16 @@ def _new_version(change: Change) -> bool:
     return any(not each.path.startswith(_OUTSIDE_A_VERSION) for each in change.differences)
 
 
-def _template(group: Resource, renewed: Mapping[str, Change]) -> Change | None:
+def _template(group: Record, renewed: Mapping[str, Change]) -> Change | None:
     return next((renewed[urn] for urn in sources(group, "launchTemplate") if urn in renewed), None)
 
 
 def _changed(
-    change: Change, renewed: Mapping[str, Change], templates: Mapping[str, Resource], cat: Catalog
+    change: Change, renewed: Mapping[str, Change], templates: Mapping[str, Record], cat: Catalog
 ) -> Roll | None:
     old, new = change.old, change.new
+    if change.type == BOUGHT:
+        return _bought(change, templates, cat)
     if new is None and old is not None:
         return _roll(old, templates, cat, pool=change.component, how="goes", why=())
     if new is None:
@@ -97,9 +103,25 @@ def _changed(
     return None
 
 
+def _bought(change: Change, templates: Mapping[str, Record], cat: Catalog) -> Roll | None:
+    """What becomes of a pool that Karpenter buys for, which bears the pool's own name."""
+    old, new = change.old, change.new
+    one = new or old
+    if one is None:
+        return None
+    pool = str(at(one.inputs, "metadata.name"))
+    if old is None or new is None:
+        return _roll(one, templates, cat, pool=pool, how="comes" if old is None else "goes", why=())
+    before, after = _most(old), _most(new)
+    if before == after:
+        return None
+    size, how = f"{before:,} → {after:,} nodes", "shrinks" if after < before else "grows"
+    return _roll(one, templates, cat, pool=pool, how=how, why=(size,), nodes=abs(after - before))
+
+
 def _roll(
-    group: Resource,
-    templates: Mapping[str, Resource],
+    group: Record,
+    templates: Mapping[str, Record],
     cat: Catalog,
     *,
     pool: str,
@@ -107,14 +129,14 @@ def _roll(
     why: tuple[str, ...],
     nodes: int | None = None,
 ) -> Roll:
-    inputs: Mapping[str, Any] = group.get("inputs") or {}
+    inputs = group.inputs
     count = _most(group) if nodes is None else nodes
     at_once = at(inputs, "updateConfig.maxUnavailable")
     slowly = f"{at_once} at a time" if how == "rolls" and isinstance(at_once, int) else ""
     if slowly and at(inputs, "updateConfig.updateStrategy") == "MINIMAL":
         slowly += ", the old machine before the new one"
     cards = count * cards_of(group, templates, cat)
-    return Roll(pool=pool, group=str(group["name"]), how=how, nodes=count, cards=cards, why=why, slowly=slowly)
+    return Roll(pool=pool, group=group.name, how=how, nodes=count, cards=cards, why=why, slowly=slowly)
 
 
 def _why(found: Iterable[Difference]) -> tuple[str, ...]:
@@ -123,23 +145,33 @@ def _why(found: Iterable[Difference]) -> tuple[str, ...]:
     )
 
 
-def _most(group: Resource) -> int:
-    size = at(group.get("inputs") or {}, "scalingConfig.maxSize")
+def _most(group: Record) -> int:
+    if group.type == BOUGHT:
+        limit = at(group.inputs, "spec.limits.nodes")
+        return int(limit) if isinstance(limit, str) and limit.isdigit() else 0
+    size = at(group.inputs, "scalingConfig.maxSize")
     return size if isinstance(size, int) else 0
 
 
-def cards_of(group: Resource, templates: Mapping[str, Resource], cat: Catalog) -> int:
+def _asked(pool: Record) -> list[str]:
+    """The machine types that a pool of Karpenter's may buy."""
+    found: Any = at(pool.inputs, "spec.template.spec.requirements")
+    entries: list[Mapping[str, Any]] = found if isinstance(found, list) else []
+    return [str(name) for each in entries if each.get("key") == _TYPE_LABEL for name in each.get("values") or []]
+
+
+def cards_of(group: Record, templates: Mapping[str, Record], cat: Catalog) -> int:
     """Cards of one machine of the group; the fewest when it may be of several types."""
-    named = at(group.get("inputs") or {}, "instanceTypes")
+    named = _asked(group) if group.type == BOUGHT else at(group.inputs, "instanceTypes")
     types = [str(each) for each in named] if isinstance(named, list) else []
     if not types:
         urns = sources(group, "launchTemplate")
-        own = [at(templates[urn].get("inputs") or {}, "instanceType") for urn in urns if urn in templates]
+        own = [at(templates[urn].inputs, "instanceType") for urn in urns if urn in templates]
         types = [str(each) for each in own if each != ABSENT]
     return min((cat.instances[each].cards if each in cat.instances else 0 for each in types), default=0)
 
 
-def cards(resources: Sequence[Resource], cat: Catalog) -> int:
+def cards(resources: Sequence[Record], cat: Catalog) -> int:
     """Cards of a whole stack, every group at its largest."""
-    templates = {str(each["urn"]): each for each in resources if each["type"] == TEMPLATE}
-    return sum(_most(each) * cards_of(each, templates, cat) for each in resources if each["type"] == GROUP)
+    templates = {each.urn: each for each in resources if each.type == TEMPLATE}
+    return sum(_most(each) * cards_of(each, templates, cat) for each in resources if each.type in (GROUP, BOUGHT))

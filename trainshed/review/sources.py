@@ -10,17 +10,19 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 import yaml
 
+from components.problems import Problem, errors
+from components.record import Record
+from trainshed.preview.policies import Verdict
+from trainshed.review import preview_json
 from trainshed.review.engine_files import Step
 from trainshed.review.trees import Unusable
-
-Entry = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,11 +30,9 @@ class Side:
     """What is known of one state. `known` when it comes from a real state, whose computed values are there."""
 
     label: str
-    resources: tuple[Entry, ...] = ()
-    problems: tuple[Entry, ...] = ()
-    policies: tuple[Entry, ...] | None = None
-    unjudged: tuple[Entry, ...] = ()
-    exempted: tuple[Entry, ...] = ()
+    resources: tuple[Record, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    verdict: Verdict | None = None  # None where nobody asked the policies yet
     failure: str = ""
     settings: Mapping[str, Any] | None = None
     stack_file: Path | None = None
@@ -46,7 +46,7 @@ class Side:
 
     @property
     def broken(self) -> bool:
-        return bool(self.failure) or any(each["severity"] == "error" for each in self.problems)
+        return bool(self.failure or errors(self.problems))
 
 
 def stack_settings(path: Path) -> dict[str, Any] | None:
@@ -87,18 +87,16 @@ def previewed(project: Path, stack_path: str, label: str) -> Side:
             stack_file=file,
             failure="its `trainshed preview --json` prints something else",
         )
-    told = cast("dict[str, Any]", answer)
-
-    def entries(key: str) -> tuple[Entry, ...]:
-        return tuple(cast("Sequence[Entry]", told.get(key) or ()))
-
+    try:
+        printed = preview_json.read(cast("dict[str, Any]", answer))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        failure = f"its `trainshed preview --json` can't be read here: {type(error).__name__} {error}"
+        return Side(label=label, settings=settings, stack_file=file, failure=failure)
     return Side(
         label=label,
-        resources=entries("resources"),
-        problems=entries("problems"),
-        policies=entries("policies"),
-        unjudged=entries("policies_unjudged"),
-        exempted=entries("policies_exempted"),
+        resources=printed.resources,
+        problems=printed.problems,
+        verdict=printed.verdict,
         settings=settings,
         stack_file=file,
     )

@@ -8,21 +8,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from components.record import Record
 from trainshed.review.differences import Change, component_of
 from trainshed.review.engine_files import Step
-from trainshed.review.sources import Entry
 from trainshed.review.values import ABSENT, Difference, at
 
 _OPS = ("create", "update", "replace", "delete")
 
 
 def stepped(
-    changes: Sequence[Change], steps: Mapping[str, Step], before: Sequence[Entry], after: Sequence[Entry]
+    changes: Sequence[Change], steps: Mapping[str, Step], before: Sequence[Record], after: Sequence[Record]
 ) -> tuple[Change, ...]:
     """The changes that the engine named; what it calls the same stays out, whatever the comparison thought."""
     compared = {each.urn: each for each in changes}
-    old = {str(each["urn"]): each for each in before}
-    new = {str(each["urn"]): each for each in after}
+    old = {each.urn: each for each in before}
+    new = {each.urn: each for each in after}
     parents = {**old, **new}
     found: list[Change] = []
     for urn, step in steps.items():
@@ -32,8 +32,8 @@ def stepped(
         base = compared.get(urn) or Change(
             op="update",
             urn=urn,
-            type=str(resource["type"]),
-            name=str(resource["name"]),
+            type=resource.type,
+            name=resource.name,
             component=component_of(resource, parents),
             old=old.get(urn),
             new=new.get(urn),
@@ -46,7 +46,7 @@ def stepped(
 def _reasons(change: Change, step: Step) -> tuple[Difference, ...]:
     if not step.reasons:
         return change.reasons
-    sides = [(each or {}).get("inputs") or {} for each in (change.old, change.new)]
+    sides = [each.inputs if each else {} for each in (change.old, change.new)]
     told: list[Difference] = []
     for path in step.reasons:
         exact = [

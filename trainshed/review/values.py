@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-UNKNOWN = "<unknown>"
-SECRET = "<secret>"
+from components.record import SECRET, UNKNOWN
+
 ABSENT = "<absent>"
 _UNKNOWN_WIRE = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 _SIGNATURE = "4dabf18193072939515e22adb298388d"

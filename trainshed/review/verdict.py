@@ -1,6 +1,6 @@
 """A review: two sides of a stack, what lies between them, and whether the change may pass.
 
-Hides the order in which the parts are made, and which of them a broken side leaves out.
+A side that can't be previewed leaves out what needs it: there are no changes, no dangers and no cost of it then.
 """
 
 from __future__ import annotations
@@ -11,20 +11,36 @@ from typing import Any, cast
 
 from components import catalog
 from components.catalog import Catalog
-from components.planning.cost.estimate import estimate
+from components.planning.cost.estimate import Estimate, Monthly, estimate
 from components.spec.stack import StackSpec
 from infra.settings import from_file
-from trainshed.preview.policies import judge
+from policies.evaluation import NotJudged, Violation
+from trainshed.preview.policies import Verdict, doubt_as_json, judge
 from trainshed.review.danger import Acknowledgement, Danger, Weaker, dangers, unused, weaker
 from trainshed.review.differences import Change, compare, counts
 from trainshed.review.engine_files import Step
-from trainshed.review.money import Money, drivers, newly_unpriced
+from trainshed.review.money import Money, drivers
 from trainshed.review.rolls import Roll, cards, rolls
-from trainshed.review.sources import Entry, Side
+from trainshed.review.sources import Side
 from trainshed.review.stepped import stepped
 
 DELTA_RULE = "cost-change-within-ceiling"
 _WHY_NOT = "leaves out what this change adds without a known price"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """A violation of the head; `new` says whether the base had it not (None where nobody could ask there)."""
+
+    violation: Violation
+    new: bool | None
+
+    @property
+    def mandatory(self) -> bool:
+        return self.violation.level == "mandatory"
+
+    def as_json(self) -> dict[str, Any]:
+        return {**self.violation.as_json(), "new": self.new}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,16 +55,15 @@ class Review:
     weaker: tuple[Weaker, ...]
     rolls: tuple[Roll, ...]
     money: Money
-    violations: tuple[Entry, ...]
-    unjudged: tuple[Entry, ...]
-    exempted: tuple[Entry, ...]
+    findings: tuple[Finding, ...]
+    verdict: Verdict
     acknowledged: tuple[Acknowledgement, ...]
     unused: tuple[Acknowledgement, ...]
     notes: tuple[str, ...]
 
     @property
-    def mandatory(self) -> tuple[Entry, ...]:
-        return tuple(each for each in self.violations if each["level"] == "mandatory")
+    def mandatory(self) -> tuple[Finding, ...]:
+        return tuple(each for each in self.findings if each.mandatory)
 
     @property
     def pending(self) -> tuple[Danger, ...]:
@@ -79,9 +94,9 @@ class Review:
             "weaker_protection": [each.as_json() for each in self.weaker],
             "pools": [each.as_json() for each in self.rolls],
             "cost": self.money.as_json(),
-            "policies": [dict(each) for each in self.violations],
-            "policies_unjudged": [dict(each) for each in self.unjudged],
-            "policies_exempted": [dict(each) for each in self.exempted],
+            "policies": [each.as_json() for each in self.findings],
+            "policies_unjudged": [doubt_as_json(each) for each in self.verdict.unjudged],
+            "policies_exempted": [each.as_json() for each in self.verdict.exempted],
             "acknowledged": [each.as_json() for each in self.acknowledged],
             "acknowledged_unused": [each.as_json() for each in self.unused],
             "notes": list(self.notes),
@@ -94,7 +109,7 @@ def _side(side: Side) -> dict[str, Any]:
         "label": side.label,
         "exists": not side.absent,
         "resources": len(side.resources),
-        "problems": [dict(each) for each in side.problems],
+        "problems": [each.as_json() for each in side.problems],
         "failure": side.failure,
     }
 
@@ -113,7 +128,7 @@ def review(
     accepted = _accepted(head, base)
     found = dangers(changes or (), accepted)
     money = _money(base, head, cat)
-    violations, unjudged, exempted = _judged(stack, head, money, cat)
+    verdict = _judged(stack, head, money)
     return Review(
         stack=stack,
         base=base,
@@ -123,9 +138,8 @@ def review(
         weaker=weaker(changes or ()),
         rolls=rolls(changes, head.resources, cat) if changes is not None else (),
         money=money,
-        violations=_marked(violations, _known_before(stack, base)),
-        unjudged=unjudged,
-        exempted=exempted,
+        findings=_marked(verdict.violations, _known_before(stack, base)),
+        verdict=verdict,
         acknowledged=accepted,
         unused=unused(accepted, found) if changes is not None else (),
         notes=tuple(notes),
@@ -159,24 +173,20 @@ def _written(side: Side) -> list[Mapping[str, Any]]:
 def _money(base: Side, head: Side, cat: Catalog) -> Money:
     old = None if base.broken else _priced(base, cat)
     new = None if head.broken else _priced(head, cat)
-    unpriced = tuple(new["unpriced"]) if new else ()
-    owed = (old.get("commitments") or ()) if old else ()
-    come = newly_unpriced(old, new) if old and new else []
     both = (*base.resources, *head.resources)
+    spec = _spec(head, cat)
     return Money(
-        before=old["monthly"] if old else None,
-        after=new["monthly"] if new else None,
+        before=old,
+        after=new,
         drivers=drivers(old, new, both) if old and new else (),
         prices_as_of=cat.prices.as_of.isoformat(),
         cards_before=None if base.broken else cards(base.resources, cat),
         cards_after=None if head.broken else cards(head.resources, cat),
-        unpriced=unpriced,
-        unpriced_new=tuple(sorted({f"{each['what']}: {each['why']}" for each in come})),
-        commitments=tuple(each for each in new.get("commitments") or () if each not in owed) if new else (),
+        budget=float(spec.budget.monthly_usd) if spec and spec.budget else None,
     )
 
 
-def _priced(side: Side, cat: Catalog) -> Mapping[str, Any]:
+def _priced(side: Side, cat: Catalog) -> Estimate:
     spec = _spec(side, cat)
     return estimate(side.resources, spec, cat, region=None if spec else _region(side))
 
@@ -190,61 +200,66 @@ def _spec(side: Side, cat: Catalog) -> StackSpec | None:
 
 def _region(side: Side) -> str | None:
     written = (side.settings or {}).get("aws:region")
-    declared = (each["inputs"].get("region") for each in side.resources if each["type"] == "pulumi:providers:aws")
+    declared = (each.inputs.get("region") for each in side.resources if each.type == "pulumi:providers:aws")
     return str(written) if written else next((str(each) for each in declared if each), None)
 
 
-def _judged(
-    stack: str, head: Side, money: Money, cat: Catalog
-) -> tuple[tuple[Entry, ...], tuple[Entry, ...], tuple[Entry, ...]]:
+def _judged(stack: str, head: Side, money: Money) -> Verdict:
     """The head's own verdict, and this one's on what only a review knows: the difference in cost."""
     if head.broken or money.after is None:
-        return (), (), ()
+        return Verdict()
     environment = str((head.settings or {}).get("trainshed:environment") or stack)
-    delta = money.delta["expected"] if money.delta else None
-    cost = {"monthly": money.after, "unpriced": list(money.unpriced)}
-    verdict = judge(head.resources, stack=stack, environment=environment, cost=cost, delta=delta)
-    # A rise that can't be priced must not pass the ceiling as a saving.
-    doubt = (
-        [{"pack": "cost", "rule": DELTA_RULE, "resource": "", "property": "delta", "why": _WHY_NOT}]
-        if not money.complete
-        else []
+    found = judge(
+        head.resources,
+        stack=stack,
+        environment=environment,
+        monthly=money.after.monthly,
+        unpriced=money.after.without_price,
+        delta=money.delta.expected if money.delta else None,
     )
-    if head.policies is None:
-        return verdict.violations, (*verdict.unjudged, *doubt), verdict.exempted
-    own = tuple(each for each in head.policies if each["rule"] != DELTA_RULE)
-    added = tuple(each for each in verdict.violations if each["rule"] == DELTA_RULE)
-    excused = tuple(each for each in verdict.exempted if each["rule"] == DELTA_RULE)
-    return (*own, *added), (*head.unjudged, *doubt), (*head.exempted, *excused)
+    # A rise that can't be priced must not pass the ceiling as a saving.
+    doubt = NotJudged(pack="cost", rule=DELTA_RULE, urn="", path="delta", why=_WHY_NOT)
+    doubts = (doubt,) if money.unpriced_new else ()
+    own = head.verdict
+    if own is None:
+        return Verdict(violations=found.violations, unjudged=(*found.unjudged, *doubts), exempted=found.exempted)
+    return Verdict(
+        violations=(
+            *(each for each in own.violations if each.rule != DELTA_RULE),
+            *(each for each in found.violations if each.rule == DELTA_RULE),
+        ),
+        unjudged=(*own.unjudged, *doubts),
+        exempted=(*own.exempted, *(each for each in found.exempted if each.exemption.rule == DELTA_RULE)),
+    )
 
 
-def _known_before(stack: str, base: Side) -> Sequence[Entry] | None:
+def _known_before(stack: str, base: Side) -> Sequence[Violation] | None:
     """What the base was told already; None when it can't be asked."""
-    if base.broken or base.policies is not None:
-        return None if base.broken else base.policies
+    if base.broken:
+        return None
+    if base.verdict is not None:
+        return base.verdict.violations
     if base.absent:
         return ()
     environment = str((base.settings or {}).get("trainshed:environment") or stack)
-    cost = {"monthly": {"low": 0, "expected": 0, "high": 0}, "unpriced": []}
-    return judge(base.resources, stack=stack, environment=environment, cost=cost).violations
+    return judge(base.resources, stack=stack, environment=environment, monthly=Monthly(), unpriced=()).violations
 
 
-def _marked(violations: Sequence[Entry], before: Sequence[Entry] | None) -> tuple[Entry, ...]:
-    """Mandatory first, then by severity; `new` tells whether the base had it already (None when nobody asked there)."""
+def _marked(violations: Sequence[Violation], before: Sequence[Violation] | None) -> tuple[Finding, ...]:
+    """Mandatory first, then new ones, then by severity."""
     known = None if before is None else {_identity(each) for each in before}
     severities = ("critical", "high", "medium", "low")
 
-    def rank(each: Entry) -> tuple[Any, ...]:
-        severity = str(each.get("severity", ""))
-        place = severities.index(severity) if severity in severities else len(severities)
-        return (each["level"] != "mandatory", each["new"] is False, place, each["rule"], each["resource"])
+    def rank(each: Finding) -> tuple[Any, ...]:
+        found = each.violation
+        place = severities.index(found.severity) if found.severity in severities else len(severities)
+        return (not each.mandatory, each.new is False, place, found.rule, found.urn)
 
-    return tuple(
-        sorted(
-            ({**each, "new": None if known is None else _identity(each) not in known} for each in violations), key=rank
-        )
+    marked = (
+        Finding(violation=each, new=None if known is None else _identity(each) not in known) for each in violations
     )
+    return tuple(sorted(marked, key=rank))
 
 
-def _identity(violation: Entry) -> tuple[str, ...]:
-    return tuple(str(violation.get(key, "")) for key in ("pack", "rule", "resource", "property"))
+def _identity(violation: Violation) -> tuple[str, ...]:
+    return (violation.pack, violation.rule, violation.urn, violation.path)

@@ -178,7 +178,7 @@ def start_kueue(
 def _with_metrics_certificate(folder: Path, certificate: Certificate) -> list[str]:
     """Words before Kueue's command that give it a view of /etc with the certificate it looks for there.
 
-    Without its own certificate management Kueue 0.17 reads /etc/kueue/metrics/certs even where metrics are off. Its own management would
+    Without its own certificate management Kueue reads /etc/kueue/metrics/certs even where metrics are off. Its own management would
     write the address of a Service into the webhooks. So it runs in a mount namespace of its own, and this machine's /etc stays as it is.
     """
     etc = folder / "kueue-etc"

@@ -159,11 +159,10 @@ def stage_of(stack: str, *, nodes: int | None = None) -> Stage:
     # Importing the program takes the SDK's time: a wrong stack file is told sooner.
     from infra.build import build
     from infra.offline.recorder import run
-    from trainshed.preview.run import resource
 
     def program() -> None:
         build(read)
 
     recording = run(program, stack=read.name)
-    resources = [resource(record) for record in recording.records]
+    resources = [record.as_json() for record in recording.records]
     return stage(read.name, read.valid, read.catalog, resources, nodes=nodes)

@@ -7,6 +7,7 @@ Standard library only: `tools/build.py` reads this table before any dependency i
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Mapping
@@ -14,6 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+# The same table pins the charts that stacks declare.
+RELEASES: Mapping[str, str] = json.loads(
+    (CHECKOUT / "components" / "catalog" / "data" / "releases.json").read_text(encoding="utf-8")
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,17 +93,24 @@ BUILT: tuple[Tool, ...] = (
     ),
     Tool(
         name="jobset",
-        version="0.11.1",
+        version=RELEASES["jobset"],
         module="sigs.k8s.io/jobset",
         binaries={"jobset": "sigs.k8s.io/jobset"},
         assets={"sigs.k8s.io/jobset": ("charts/jobset", "config/components/crd/bases", "config/components/webhook")},
     ),
     Tool(
         name="kueue",
-        version="0.17.0",
+        version=RELEASES["kueue"],
         module="sigs.k8s.io/kueue",
         binaries={"kueue": "sigs.k8s.io/kueue/cmd/kueue"},
         assets={"sigs.k8s.io/kueue": ("charts/kueue", "config/components/crd/bases", "config/components/webhook")},
+    ),
+    Tool(
+        name="karpenter",
+        version=RELEASES["karpenter"],
+        module="github.com/aws/karpenter-provider-aws",
+        binaries={"karpenter": "github.com/aws/karpenter-provider-aws/cmd/controller"},
+        assets={"github.com/aws/karpenter-provider-aws": ("charts/karpenter", "pkg/apis/crds")},
     ),
     Tool(
         name="pulumi-resource-kubernetes",

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """The checkpoint program: verify, find, list, copy and prune what training runs write.
 
-It hides the parts behind one door: `Writer`, `latest`, `faults`, `copy` and `plan` are for programs, the command line
-is for people and jobs.
+`Writer`, `latest`, `faults`, `copy` and `plan` are for programs, the command line is for people and jobs.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from pathlib import Path
 if not __package__:  # run as a file: the folder above holds the package
     sys.path[0] = str(Path(__file__).resolve().parents[2])
 
-from workload.checkpoints import checkpoint_folder, prune
+from workload.checkpoints import bucket, checkpoint_folder, foreign, prune, transfer
 from workload.checkpoints.checkpoint_folder import (
     REQUIRED,
     VERSIONS,
@@ -63,6 +62,9 @@ A checkpoint is a folder `step-STEP-ATTEMPT` with parts and `manifest.json`, whi
 the checkpoint is not complete. Inside must be: {", ".join(REQUIRED)}. The manifest records step, world size,
 sizes, checksums, and the versions of {", ".join(VERSIONS)}.
 
+Folders of torch.distributed.checkpoint by other writers (`.metadata` and the files it names; the last number in the
+folder's name is the step) are taken by every verb. They have no checksums: only presence and sizes are compared.
+
 exit codes:
   0  done
   1  something is wrong and was named: a checkpoint does not verify, none is complete, a copy did not arrive
@@ -99,8 +101,10 @@ def parser() -> argparse.ArgumentParser:
         default="any",
         help="how to talk to S3 (default: boto3 if it is here, else aws)",
     )
+    one.add_argument("--parallel", type=int, default=8, metavar="N", help="parts at once (default 8)")
     one = verbs.add_parser("prune", help="delete old checkpoints; the newest that verifies always stays")
-    one.add_argument("root", type=Path)
+    one.add_argument("root", help="folder, or s3://BUCKET/PREFIX: there nothing is deleted, objects are tagged")
+    one.add_argument("--endpoint-url", help="another S3 endpoint")
     one.add_argument(
         "--keep-last", type=int, required=True, metavar="K", help="complete checkpoints to keep, at least 1"
     )
@@ -119,10 +123,11 @@ def run_verify(arguments: argparse.Namespace) -> int:
     if found:
         return 1
     manifest = read_manifest(arguments.folder)
-    print(
-        f"{arguments.folder}: step {manifest.step}, {len(manifest.parts)} parts, {bytes_in_words(manifest.size)},"
-        " verified"
-    )
+    how = "verified" if manifest.sealed and not arguments.sizes_only else "sizes verified"
+    if not manifest.sealed:
+        how += ", no checksums were written"
+    size = bytes_in_words(manifest.size)
+    print(f"{arguments.folder}: step {manifest.step}, {len(manifest.parts)} parts, {size}, {how}")
     return 0
 
 
@@ -152,6 +157,7 @@ def run_list(arguments: argparse.Namespace) -> int:
             {
                 **row,
                 "state": state,
+                "sealed": manifest.sealed,
                 "world_size": manifest.world_size,
                 "created": manifest.created,
                 "versions": manifest.versions,
@@ -174,20 +180,42 @@ def run_list(arguments: argparse.Namespace) -> int:
 
 def run_copy(arguments: argparse.Namespace) -> int:
     name = arguments.checkpoint.rstrip("/").rpartition("/")[2]
-    if not checkpoint_folder.FOLDER_NAME.match(name):
-        say(f"{arguments.checkpoint}: expected a folder named step-STEP-ATTEMPT")
+    if not checkpoint_folder.FOLDER_NAME.match(name) and foreign.step_in(name) is None:
+        say(f"{arguments.checkpoint}: expected a folder named step-STEP-ATTEMPT, or with a step's number at its end")
+        return 2
+    if arguments.parallel < 1:
+        say(f"--parallel {arguments.parallel}: at least 1")
         return 2
     if arguments.checkpoint.startswith("s3://") and arguments.to.startswith("s3://"):
         say("from bucket to bucket: use the bucket's replication")
         return 2
     target = place(f"{arguments.to.rstrip('/')}/{name}", arguments.endpoint_url, arguments.client)
-    carried, kept = copy(place(arguments.checkpoint.rstrip("/"), arguments.endpoint_url, arguments.client), target)
+    source = place(arguments.checkpoint.rstrip("/"), arguments.endpoint_url, arguments.client)
+    carried, kept = copy(source, target, name, arguments.parallel)
     print(f"{arguments.to.rstrip('/')}/{name}: {carried} parts copied, {kept} were there, all verified")
     return 0
 
 
+def run_prune_bucket(arguments: argparse.Namespace) -> int:
+    found = bucket.checkpoints(arguments.root, arguments.endpoint_url)
+    kept, condemned = bucket.plan(found, arguments.keep_last)
+    print(f"keep {kept.name}: the newest whose objects are all there")
+    for one, why in condemned:
+        print(f"give up {one.url} ({bytes_in_words(one.size)}; {why})")
+    sys.stdout.flush()
+    if arguments.dry_run:
+        print(f"dry run: {len(condemned)} would be tagged")
+        return 0
+    for one, why in condemned:
+        transfer.condemn(place(one.url, arguments.endpoint_url), why)
+    print(f"tagged {len(condemned)}")
+    return 0
+
+
 def run_prune(arguments: argparse.Namespace) -> int:
-    newest, condemned = plan(arguments.root, arguments.keep_last)
+    if arguments.root.startswith("s3://"):
+        return run_prune_bucket(arguments)
+    newest, condemned = plan(Path(arguments.root), arguments.keep_last)
     print(f"keep {newest.name}: the newest that verifies")
     for one in condemned:
         print(f"delete {one.folder} ({bytes_in_words(one.size)}; {one.why})")

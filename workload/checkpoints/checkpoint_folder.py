@@ -1,7 +1,7 @@
 """A checkpoint on disk: one folder of parts, complete from the moment its manifest has its name.
 
-It hides how completeness is told: a folder without `manifest.json` is no checkpoint, whatever else it holds; one with
-it is as good as its checksums.
+A folder of ours without `manifest.json` is no checkpoint, whatever else it holds; one with it is as good as its
+checksums. Another writer's folder is complete once `.metadata` is there, and as good as the sizes that it tells.
 """
 
 from __future__ import annotations
@@ -10,19 +10,25 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 from workload import checksums
+from workload.checkpoints import foreign
 
-FORMAT = 1
+FORMAT = 2
+READABLE = (1, 2)
 MANIFEST = "manifest.json"
 # What a run needs to go on as if it had never stopped. Each must be there at least once before a checkpoint is sealed.
 REQUIRED = ("weights", "optimizer", "scheduler", "data_position", "random_state")
 VERSIONS = ("image", "code", "data")
+THREADS = 8
 FOLDER_NAME = re.compile(r"^step-(?P<step>\d{12})-(?P<attempt>[0-9a-z]{1,32})$")
-PART_NAME = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$")
+PART_NAME = re.compile(r"^(\.metadata|[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})$")
+# Told after each piece that was read or written: how many bytes it had.
+Worked = Callable[[int], None]
 
 
 class NotACheckpoint(ValueError):
@@ -31,7 +37,9 @@ class NotACheckpoint(ValueError):
 
 @dataclass(frozen=True)
 class Part:
-    """One file: `holds` says what of the run is inside, `rank` who wrote it."""
+    """One file: `holds` says what of the run is inside, `rank` who wrote it. Without `sha256` only a least size is
+    known, as of another writer's file.
+    """
 
     name: str
     rank: int
@@ -50,6 +58,13 @@ class Manifest:
     created: float  # seconds since 1970, of rank 0's clock
     versions: Mapping[str, str]
     parts: tuple[Part, ...]
+    contents: tuple[str, ...] = ()  # what files that hold several things have inside
+    marker: str = MANIFEST  # the file that makes the checkpoint complete
+
+    @property
+    def sealed(self) -> bool:
+        """Whether checksums are known, or only sizes."""
+        return self.marker == MANIFEST
 
     @property
     def size(self) -> int:
@@ -60,8 +75,9 @@ class Manifest:
         return sorted((part for part in self.parts if part.holds == holds), key=lambda part: (part.rank, part.name))
 
     def as_bytes(self) -> bytes:
-        value = {"format": FORMAT, **asdict(self), "parts": [asdict(part) for part in self.parts]}
-        return signed(value)
+        value = {**asdict(self), "parts": [asdict(part) for part in self.parts], "contents": list(self.contents)}
+        del value["marker"]
+        return signed({"format": FORMAT, **value})
 
 
 def signed(value: dict[str, Any]) -> bytes:
@@ -86,18 +102,34 @@ def unsigned(data: bytes, where: str) -> dict[str, Any]:
 
 def parse_manifest(data: bytes, where: str) -> Manifest:
     value = unsigned(data, where)
-    if value.get("format") != FORMAT:
+    if value.get("format") not in READABLE:
         raise NotACheckpoint(f"{where}: format {value.get('format')!r}, this program reads {FORMAT}")
     parts = tuple(Part(**part) for part in value["parts"])
     for part in parts:
         if not PART_NAME.match(part.name):
             raise NotACheckpoint(f"{where}: part {part.name!r} is no plain file name")
-    return Manifest(value["step"], value["attempt"], value["world_size"], value["created"], value["versions"], parts)
+    fields = {name: value[name] for name in ("step", "attempt", "world_size", "created", "versions")}
+    return Manifest(**fields, parts=parts, contents=tuple(value.get("contents", ())))
+
+
+def plain_manifest(data: bytes, where: str, step: int, created: float) -> Manifest:
+    """What another writer's `.metadata` tells. Raises NotACheckpoint."""
+    try:
+        sizes = foreign.least_sizes(data, where)
+        contents = foreign.contents(data, where)
+    except foreign.Unreadable as error:
+        raise NotACheckpoint(str(error)) from None
+    parts = tuple(Part(name, -1, "state", size, "") for name, size in sorted(sizes.items()))
+    return Manifest(step, "", 0, created, {}, parts, contents, foreign.METADATA)
 
 
 def read_manifest(folder: Path) -> Manifest:
     """Raises NotACheckpoint."""
     file = folder / MANIFEST
+    ours = FOLDER_NAME.match(folder.name) or file.exists()
+    if not ours and (folder / foreign.METADATA).is_file():
+        file = folder / foreign.METADATA
+        return plain_manifest(file.read_bytes(), str(file), step_of(folder), file.stat().st_mtime)
     try:
         data = file.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -120,18 +152,21 @@ def folder_name(step: int, attempt: str) -> str:
 
 
 def folders(root: Path) -> list[Path]:
-    """Every checkpoint folder below `root`, complete or not, the newest step first."""
+    """Every checkpoint folder below `root`, complete or not, ours or another writer's, the newest step first."""
     found = [
-        path for path in root.iterdir() if FOLDER_NAME.match(path.name) and path.is_dir() and not path.is_symlink()
+        path
+        for path in root.iterdir()
+        if path.is_dir() and not path.is_symlink() and (FOLDER_NAME.match(path.name) or foreign.looks_like(path))
     ]
-    return sorted(found, key=lambda path: path.name, reverse=True)
+    return sorted(found, key=lambda path: (step_of(path), path.name), reverse=True)
 
 
 def step_of(folder: Path) -> int:
     match = FOLDER_NAME.match(folder.name)
-    if match is None:
+    step = int(match["step"]) if match else foreign.step_in(folder.name)
+    if step is None:
         raise ValueError(f"{folder} is no checkpoint folder")
-    return int(match["step"])
+    return step
 
 
 def complete(root: Path) -> list[tuple[Path, Manifest]]:
@@ -147,36 +182,37 @@ def complete(root: Path) -> list[tuple[Path, Manifest]]:
     return sorted(found, key=lambda pair: (pair[1].step, pair[1].created), reverse=True)
 
 
-def part_fault(folder: Path, part: Part, deep: bool) -> str | None:
-    """What is wrong with a part; `deep` reads every byte, otherwise only the size is compared."""
+def part_fault(folder: Path, part: Part, deep: bool, worked: Worked | None = None) -> str | None:
+    """What is wrong with a part; `deep` reads every byte from the disk, otherwise only the size is compared."""
     path = folder / part.name
     try:
-        if not deep:
+        if not deep or not part.sha256:
             size, sha256 = path.stat().st_size, part.sha256
         else:
-            size, sha256 = checksums.of_file(path, "sha256")
+            size, sha256 = checksums.of_file(path, "sha256", from_disk=True, worked=worked)
     except FileNotFoundError:
         return f"{path}: is missing"
     except OSError as error:
         return f"{path}: can't be read: {error.strerror}"
-    if size != part.size:
+    if size < part.size and not part.sha256:
+        return f"{path}: {size} bytes, {foreign.METADATA} says at least {part.size}"
+    if size != part.size and part.sha256:
         return f"{path}: {size} bytes, the manifest says {part.size}"
     if sha256 != part.sha256:
         return f"{path}: sha256 is {sha256}, the manifest says {part.sha256}"
     return None
 
 
-def faults(folder: Path, deep: bool = True) -> Iterator[str]:
-    """Everything that keeps a folder from being a good checkpoint."""
+def faults(folder: Path, deep: bool = True, threads: int = THREADS) -> Iterator[str]:
+    """Everything that keeps a folder from being a good checkpoint. Parts are read by several threads."""
     try:
         manifest = read_manifest(folder)
     except NotACheckpoint as error:
         yield str(error)
         return
-    for part in manifest.parts:
-        fault = part_fault(folder, part, deep)
-        if fault:
-            yield fault
+    with ThreadPoolExecutor(max_workers=threads) as pool:
+        found = pool.map(lambda part: part_fault(folder, part, deep), manifest.parts)
+        yield from (fault for fault in found if fault)
 
 
 def latest(root: Path, deep: bool = True) -> tuple[Path | None, list[str]]:

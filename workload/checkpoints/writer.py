@@ -1,7 +1,7 @@
 """The writing of one checkpoint by many ranks.
 
-It hides the order that makes a kill harmless: every rank flushes and reads back its parts, then leaves its record; rank
-0 waits for all records, flushes the folder, and only then gives the manifest its name.
+The order makes a kill harmless: every rank flushes and reads back its parts, then leaves its record; rank 0 waits for
+all records, flushes the folder, and only then gives the manifest its name.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -24,6 +24,7 @@ from workload.checkpoints.checkpoint_folder import (
     Manifest,
     NotACheckpoint,
     Part,
+    Worked,
 )
 
 
@@ -66,7 +67,15 @@ class Writer:
     """
 
     def __init__(
-        self, root: Path, *, step: int, attempt: str, versions: Mapping[str, str], rank: int = 0, world_size: int = 1
+        self,
+        root: Path,
+        *,
+        step: int,
+        attempt: str,
+        versions: Mapping[str, str],
+        rank: int = 0,
+        world_size: int = 1,
+        worked: Worked | None = None,
     ) -> None:
         missing = [name for name in VERSIONS if not versions.get(name)]
         if missing:
@@ -79,6 +88,7 @@ class Writer:
         self.rank, self.world_size, self.versions = rank, world_size, dict(versions)
         self.folder = root / checkpoint_folder.folder_name(step, attempt)
         self._parts: list[Part] = []
+        self._worked = worked
         self.folder.mkdir(parents=True, exist_ok=True)
         if (self.folder / MANIFEST).exists():
             raise FileExistsError(f"{self.folder} is complete; a checkpoint is never written twice")
@@ -100,36 +110,47 @@ class Writer:
         os.replace(partial_path(path), path)
         self._parts.append(Part(name, self.rank, holds, file.size, file.sha256))
 
+    def adopt(self, name: str, holds: str, size: int, sha256: str) -> None:
+        """A part that somebody else wrote to the folder and flushed, with the checksum of what was written."""
+        if not PART_NAME.match(name) or any(part.name == name for part in self._parts):
+            raise ValueError(f"part {name!r} is no plain file name, or is written already")
+        self._parts.append(Part(name, self.rank, holds, size, sha256))
+
     def finish(self) -> None:
-        """This rank is done: its parts are read back, its record is written."""
+        """This rank is done: its parts are read back from the disk, its record is written."""
         for part in self._parts:
-            fault = checkpoint_folder.part_fault(self.folder, part, deep=True)
+            fault = checkpoint_folder.part_fault(self.folder, part, deep=True, worked=self._worked)
             if fault:
                 raise NotSealed(f"read back after writing: {fault}")
         record = {"rank": self.rank, "world_size": self.world_size, "parts": [asdict(part) for part in self._parts]}
         # write_file flushes the folder after the record has its name, and with it the names of the parts.
         write_file(self.folder / record_name(self.rank), checkpoint_folder.signed(record))
 
-    def seal(self, timeout: float = 600.0, poll: float = 0.2, deep: bool = False) -> Manifest:
+    def seal(
+        self, timeout: float = 600.0, poll: float = 0.2, deep: bool = False, *, contents: Sequence[str] = ()
+    ) -> Manifest:
         """Rank 0: wait for every rank's record, check all parts, then make the checkpoint complete.
 
-        Each rank has read its own parts back; `deep` reads them all once more here. Raises NotSealed, and leaves the
-        folder incomplete.
+        `contents` names what is inside parts that hold several things. Each rank has read its own parts back; `deep`
+        reads them all once more here. Raises NotSealed, and leaves the folder incomplete.
         """
         if self.rank != 0:
             raise ValueError(f"rank {self.rank} seals nothing; rank 0 does")
         parts: list[Part] = []
         for rank in range(self.world_size):
             parts += self._record(rank, time.monotonic() + timeout, timeout, poll)
-        held = {part.holds for part in parts}
+        held = {part.holds for part in parts} | set(contents)
         missing = [name for name in REQUIRED if name not in held]
         if missing:
             raise NotSealed(f"{self.folder}: nothing holds {', '.join(missing)}")
         for part in parts:
-            fault = checkpoint_folder.part_fault(self.folder, part, deep)
+            fault = checkpoint_folder.part_fault(self.folder, part, deep, self._worked)
             if fault:
                 raise NotSealed(fault)
-        manifest = Manifest(self.step, self.attempt, self.world_size, time.time(), self.versions, tuple(parts))
+            if self._worked is not None:
+                self._worked(0)
+        identity = (self.step, self.attempt, self.world_size, time.time(), self.versions)
+        manifest = Manifest(*identity, tuple(parts), tuple(contents))
         sync_folder(self.folder)
         sync_folder(self.root)
         write_file(self.folder / MANIFEST, manifest.as_bytes())

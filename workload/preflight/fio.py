@@ -134,4 +134,22 @@ def parse(text: str, kind: str) -> Window:
         float(percentile): nanoseconds / 1e6
         for percentile, nanoseconds in part["clat_ns"].get("percentile", {}).items()
     }
-    return Window(part["io_bytes"] / 1e6 / seconds, part["total_ios"] / seconds, latency)
+    window = Window(part["io_bytes"] / 1e6 / seconds, part["total_ios"] / seconds, latency)
+    doubt = _doubt(part, window)
+    if doubt:
+        raise BadResult(f"fio's {kind} figures contradict each other: {doubt}")
+    return window
+
+
+def _doubt(part: dict[str, Any], window: Window) -> str | None:
+    """Why one window's figures can't all be true: a cut or edited result must not pass for a fast file system."""
+    if not part["total_ios"] or not window.latency_ms:
+        return "bytes moved, yet no operation was timed"
+    stated = part["bw_bytes"] / 1e6
+    # fio's own rate is of the group's time, which may begin a little before the slowest thread's.
+    if not window.mb_per_s / 1.1 <= stated <= window.mb_per_s * 1.1:
+        return f"it says {stated:.1f} MB/s, its bytes and time make {window.mb_per_s:.1f}"
+    values = [window.latency_ms[percentile] for percentile in sorted(window.latency_ms)]
+    if values != sorted(values):
+        return "a higher percentile of latency is lower"
+    return None

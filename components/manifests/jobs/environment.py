@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from components import fabrics
+from components import accelerators, fabrics
 from components.catalog import Catalog
 from components.manifests.nodes import whole_node
 from components.manifests.storage import volumes
-from components.spec.pools import PoolSpec
+from components.spec.pools import HostSpec, PoolSpec
 from components.spec.quantities import Cards, Nodes
 from components.spec.task import TaskSpec
 
@@ -27,20 +27,23 @@ def master_address(task: TaskSpec) -> str:
     return f"{task.task}-{WORKERS}-0-0.{task.task}"
 
 
-def world_size(nodes: Nodes, cards: Cards) -> Cards:
-    """Processes in all: one on each card, or one a node where there are no cards."""
-    return nodes.cards(cards if cards.count else Cards(1))
+def processes_per_node(pool: PoolSpec, cat: Catalog, cards: Cards) -> int:
+    """Processes that one worker starts: as many on each card as its family wants, one where there are no cards."""
+    node = fabrics.node_of(pool, cat)
+    instance = None if isinstance(node, HostSpec) else node
+    vendor = node.vendor if isinstance(node, HostSpec) else ""
+    return accelerators.processes_per_node(instance, vendor, cards.count)
 
 
 def _plain(task: TaskSpec, pool: PoolSpec, cat: Catalog, cards: Cards) -> dict[str, str]:
     nodes = Nodes(task.resources.nodes)
-    processes = max(cards.count, 1)
+    processes = processes_per_node(pool, cat, cards)
     words = {
         "TASK_NAME": task.task,
         "TASK_FILE": f"{volumes.TASK_PATH}/task.yaml",
         "NNODES": str(nodes.count),
         "NPROC_PER_NODE": str(processes),
-        "WORLD_SIZE": str(world_size(nodes, cards).count),
+        "WORLD_SIZE": str(nodes.count * processes),
         "MASTER_ADDR": master_address(task),
         "MASTER_PORT": str(MASTER_PORT),
         "CACHE_PATH": volumes.CACHE_PATH,

@@ -12,12 +12,14 @@ from typing import Any, Final
 import yaml
 
 from components.catalog import Catalog
+from components.file_systems import CONTENTS, Content
 from components.manifests import quantities
 from components.manifests.jobs import environment
 from components.manifests.nodes import whole_node
 from components.manifests.nodes.whole_node import Machine
 from components.manifests.queues import kueue
 from components.manifests.storage import volumes
+from components.planning import mounted_folders
 from components.spec.pools import PoolSpec
 from components.spec.quantities import Nodes
 from components.spec.queues import JOB_NAMESPACE
@@ -161,7 +163,7 @@ def _spec(task: TaskSpec, stack: StackSpec, pool: PoolSpec, machine: Machine, ca
                         "completions": workers,
                         "parallelism": workers,
                         "backoffLimit": 0,
-                        "template": {"metadata": pod_metadata, "spec": _pod(task, pool, machine, cat)},
+                        "template": {"metadata": pod_metadata, "spec": _pod(task, stack, pool, machine, cat)},
                     },
                 },
             }
@@ -169,8 +171,11 @@ def _spec(task: TaskSpec, stack: StackSpec, pool: PoolSpec, machine: Machine, ca
     }
 
 
-def _pod(task: TaskSpec, pool: PoolSpec, machine: Machine, cat: Catalog) -> Manifest:
+def _pod(task: TaskSpec, stack: StackSpec, pool: PoolSpec, machine: Machine, cat: Catalog) -> Manifest:
     container = _container(task, pool, machine, cat)
+    mounted: dict[Content, str] = {
+        content: mounted_folders.claim_name(content, pool, stack, cat) for content in CONTENTS
+    }
     pod: Manifest = {
         "serviceAccountName": task.task,
         "automountServiceAccountToken": False,
@@ -187,7 +192,7 @@ def _pod(task: TaskSpec, pool: PoolSpec, machine: Machine, cat: Catalog) -> Mani
             "runAsGroup": task.user_id,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "volumes": volumes.volumes(task, machine),
+        "volumes": volumes.volumes(task, machine, mounted),
         "containers": [container],
     }
     if task.preflight:

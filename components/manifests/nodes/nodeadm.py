@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from components.manifests.nodes import lustre_client
+from components.file_systems.lustre import efa_script
 from components.manifests.nodes.setup import ClusterDetails, NodeSetup
 
 BOUNDARY = "==TRAINSHED=="
@@ -103,7 +103,7 @@ def _message(setup: NodeSetup, cluster: ClusterDetails | None) -> str:
     if setup.huge_pages:
         parts.append((SHELL, _HUGE_PAGES.format(pages=setup.huge_pages)))
     if setup.lustre_efa_interfaces:
-        parts.append((SHELL, lustre_client.script(setup.lustre_efa_interfaces)))
+        parts.append((SHELL, efa_script.script(setup.lustre_efa_interfaces)))
     lines = ["MIME-Version: 1.0", f'Content-Type: multipart/mixed; boundary="{BOUNDARY}"', ""]
     for kind, text in parts:
         lines += [f"--{BOUNDARY}", f"Content-Type: {kind}", "", text.rstrip("\n"), ""]

@@ -66,8 +66,6 @@ def of_pool(
         system_cpu_millis=1000 if large else 250,
         # How a node was bought differs between the groups of a pool, which share this set-up: EKS adds that label
         # itself.
-        labels=tuple(
-            (key, value) for key, value in nodes.labels_of(pool, cat).items() if key != node_labels.CAPACITY
-        ),
+        labels=tuple((key, value) for key, value in nodes.labels_of(pool, cat).items() if key != node_labels.CAPACITY),
         taints=nodes.taints(pool, cat),
     )

@@ -160,3 +160,24 @@ def jobset_values(stack: StackSpec, *, registry: Any = None) -> dict[str, Any]:
         }
     }
     return values if registry is None else values | {"image": {"repository": registry}}
+
+
+def aggregated_roles() -> list[dict[str, Any]]:
+    """The chart's two roles that Kubernetes fills from other roles, in the chart's own words.
+
+    They are declared beside the release so that they go before it. While Helm deletes the roles they are filled from,
+    Kubernetes fills them again, and makes one anew that Helm has just deleted; Helm would then wait for it to go until
+    its time is over.
+    """
+    return [
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRole",
+            # Helm made them: the field is shared, not fought over.
+            "metadata": {"name": f"kueue-batch-{who}-role", "annotations": {"pulumi.com/patchForce": "true"}},
+            "aggregationRule": {
+                "clusterRoleSelectors": [{"matchLabels": {f"rbac.kueue.x-k8s.io/batch-{who}": "true"}}]
+            },
+        }
+        for who in ("admin", "user")
+    ]

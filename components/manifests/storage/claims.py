@@ -1,27 +1,22 @@
 """Volumes and claims of the shared file systems, and the daemon that fetches images early.
 
-Hides how one file system becomes many volumes: Kubernetes binds a volume to one claim, so each namespace gets its own,
-rooted at the folder that the claim is named after, and kept when the claim goes. Nothing is provisioned: a driver that
-makes file systems on demand makes one after another when a request times out.
+Kubernetes binds a volume to one claim, so each namespace gets its own volumes, kept when the claim goes. Nothing is
+provisioned: a driver that makes file systems on demand makes one after another when a request times out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from components import node_labels
-from components.catalog import Catalog
+from components.file_systems import Content, System, VolumeSource
 from components.manifests import quantities
 from components.manifests.device_plugins import EVERY_TAINT, daemon_set_of, identity
-from components.manifests.storage.volumes import CHECKPOINTS_CLAIM, CHECKPOINTS_PATH, DATASETS_CLAIM, DATASETS_PATH
-from components.planning import file_systems
+from components.planning.mounted_folders import Mount
 from components.spec.stack import StackSpec
-from components.spec.storage import LustreSpec
 
-DRIVER: Final = "fsx.csi.aws.com"
-# The driver mounts SINGLE_NODE_WRITER and MULTI_NODE_MULTI_WRITER alone, and the kubelet asks for a volume's first
+# The FSx driver mounts SINGLE_NODE_WRITER and MULTI_NODE_MULTI_WRITER alone, and the kubelet asks for a volume's first
 # mode: ReadOnlyMany ends in "Volume capability not supported". Who may only read is told at the volume and at each
 # mount. Source: kubernetes-sigs/aws-fsx-csi-driver 5b22712 (1.9.0) pkg/driver/controller.go `volumeCaps`, node.go; its
 # #164.
@@ -29,64 +24,21 @@ ACCESS_MODE: Final = "ReadWriteMany"
 USER: Final = 10001  # whom the project's images run as
 Manifest = dict[str, Any]
 
-_UNKNOWN_GIB: Final = 1024  # a volume must state a size; Kubernetes enforces none on a shared file system
-_FOLDERS: Final[Mapping[str, str]] = {DATASETS_CLAIM: DATASETS_PATH, CHECKPOINTS_CLAIM: CHECKPOINTS_PATH}
+# A volume must state a size, and Kubernetes enforces none on a shared file system. The size is not the file system's:
+# an API server refuses a larger request of a claim that no storage class made, so a file system could never grow.
+NOMINAL_GIB: Final = 1024
 
 
-@dataclass(frozen=True, kw_only=True)
-class Share:
-    """A folder of a file system as pods claim it. `name` is the claim's, the same in every namespace."""
-
-    name: str
-    system: str
-    folder: str
-    gib: int
-    read_only: bool = False
-
-
-def shares(stack: StackSpec, cat: Catalog) -> list[Share]:
-    """Datasets read-only and checkpoints read-write from the file systems linked to their buckets (or the first one),
-    and every further file system whole, under its own name.
-    """
-    systems = sorted(stack.storage.lustre, key=lambda each: each.name)
-    if not systems or not stack.on_aws:
-        return []
-    found: list[Share] = []
-    for name in (DATASETS_CLAIM, CHECKPOINTS_CLAIM):
-        system, folder = _home(name, systems)
-        read_only = name == DATASETS_CLAIM
-        found.append(
-            Share(name=name, system=system.name, folder=folder, gib=_gib(system, stack, cat), read_only=read_only)
-        )
-    used = {each.system for each in found}
-    for system in systems:
-        if system.name not in used:
-            found.append(Share(name=system.name, system=system.name, folder="/", gib=_gib(system, stack, cat)))
-    return found
-
-
-def _home(bucket: str, systems: Sequence[LustreSpec]) -> tuple[LustreSpec, str]:
-    for system in systems:
-        for link in sorted(system.links, key=lambda each: each.path):
-            if link.bucket == bucket:
-                return system, link.path
-    return systems[0], _FOLDERS[bucket]
-
-
-def _gib(system: LustreSpec, stack: StackSpec, cat: Catalog) -> int:
-    return file_systems.plan(system, cat, stack.storage.datasets.size_gib).capacity_gib or _UNKNOWN_GIB
-
-
-def volume(share: Share, namespace: str, *, handle: Any, dns_name: Any, mount_name: Any) -> Manifest:
-    """`handle` must be the volume's alone: a node that finds one handle in two volumes takes them for one."""
-    options = ["flock", "noatime"]
+def volume(share: Mount, namespace: str, source: VolumeSource) -> Manifest:
+    """The volume of one namespace's claim; the parts of `source` are joined by whoever declares it."""
+    options = list(source.mount_options)
     return quantities.plain(
         {
             "apiVersion": "v1",
             "kind": "PersistentVolume",
             "metadata": {"name": f"{namespace}-{share.name}", "labels": identity(f"volume-{share.name}")},
             "spec": {
-                "capacity": {"storage": quantities.mebi(share.gib * 1024)},
+                "capacity": {"storage": quantities.mebi(NOMINAL_GIB * 1024)},
                 "volumeMode": "Filesystem",
                 "accessModes": [ACCESS_MODE],
                 "persistentVolumeReclaimPolicy": "Retain",
@@ -99,17 +51,17 @@ def volume(share: Share, namespace: str, *, handle: Any, dns_name: Any, mount_na
                 },
                 "mountOptions": sorted([*options, "ro"]) if share.read_only else options,
                 "csi": {
-                    "driver": DRIVER,
-                    "volumeHandle": handle,
+                    "driver": source.driver,
+                    "volumeHandle": source.handle,
                     "readOnly": share.read_only,
-                    "volumeAttributes": {"dnsname": dns_name, "mountname": mount_name},
+                    "volumeAttributes": dict(source.attributes),
                 },
             },
         }
     )
 
 
-def claim(share: Share, namespace: str) -> Manifest:
+def claim(share: Mount, namespace: str) -> Manifest:
     """The claim that only this namespace's volume of the share answers."""
     return {
         "apiVersion": "v1",
@@ -119,7 +71,7 @@ def claim(share: Share, namespace: str) -> Manifest:
             "accessModes": [ACCESS_MODE],
             "storageClassName": "",
             "volumeName": f"{namespace}-{share.name}",
-            "resources": {"requests": {"storage": quantities.mebi(share.gib * 1024)}},
+            "resources": {"requests": {"storage": quantities.mebi(NOMINAL_GIB * 1024)}},
         },
     }
 
@@ -129,7 +81,10 @@ def claims_of_class(stack: StackSpec, namespace: str, storage_class: str) -> lis
 
     Its volumes are made empty, so whoever fills the datasets must be able to write; jobs still mount them read-only.
     """
-    sizes = {DATASETS_CLAIM: stack.storage.datasets.size_gib or _UNKNOWN_GIB, CHECKPOINTS_CLAIM: _UNKNOWN_GIB}
+    sizes: Mapping[Content, int] = {
+        "datasets": stack.storage.datasets.size_gib or NOMINAL_GIB,
+        "checkpoints": NOMINAL_GIB,
+    }
     return [
         {
             "apiVersion": "v1",
@@ -145,9 +100,9 @@ def claims_of_class(stack: StackSpec, namespace: str, storage_class: str) -> lis
     ]
 
 
-def whole(system: LustreSpec, stack: StackSpec, cat: Catalog) -> Share:
+def whole(system: System) -> Mount:
     """The file system from its root, for the job that prepares its folders."""
-    return Share(name=f"whole-{system.name}", system=system.name, folder="/", gib=_gib(system, stack, cat))
+    return Mount(name=f"whole-{system.name}", system=system, folder="/")
 
 
 def preload(images: Sequence[Any]) -> Manifest:

@@ -1,7 +1,6 @@
 """The folders of a file system, made ready by one job before others mount them.
 
-Hides where its tools come from: `lfs` is in no image of others, and its package must come by a way that an isolated
-network has.
+The job runs on system nodes in a small image; tools of the kind come as its adapter says, also in an isolated network.
 """
 
 from __future__ import annotations
@@ -10,37 +9,26 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any, Final
 
-from components import node_labels
-from components.catalog import packages
+from components import file_systems, node_labels
+from components.file_systems import System
 from components.manifests import quantities
 from components.manifests.device_plugins import identity
-from components.manifests.storage.claims import USER, Manifest, Share
-from components.manifests.storage.volumes import CHECKPOINTS_CLAIM
-from components.spec.storage import LustreSpec
+from components.manifests.storage.claims import USER, Manifest
+from components.planning.mounted_folders import Mount
+from components.spec.stack import StackSpec
 
 NAMESPACE: Final = "kube-system"
 IMAGE: Final = "amazonlinux"
 
-# The image's own repository is on a CDN that only the internet leads to; `--repo` leaves every other one out.
-_CLIENT: Final = """cat > /etc/yum.repos.d/trainshed.repo <<'END'
-[trainshed]
-name=Amazon Linux 2023 from the region's bucket
-mirrorlist={mirrors}
-enabled=1
-gpgcheck=1
-gpgkey=file://{key}
-END
-dnf install --assumeyes --repo=trainshed --setopt=install_weak_deps=False lustre-client"""
 
-
-def prepare(system: LustreSpec, found: Sequence[Share], image: Any, region: str) -> Manifest:
+def prepare(system: System, found: Sequence[Mount], image: Any, stack: StackSpec) -> Manifest:
     """The job that makes the folders of the shares, gives them to the jobs' user, and spreads checkpoints over the
     disks.
 
     Striping holds for files made afterwards. The job's name follows its script: a job can't be changed, and a second
     run does no harm.
     """
-    script = _script(system, found, region)
+    script = _script(system, found, stack)
     name = f"prepare-{system.name}-{hashlib.sha256(script.encode()).hexdigest()[:8]}"
     share = f"whole-{system.name}"
     return quantities.plain(
@@ -88,21 +76,18 @@ def prepare(system: LustreSpec, found: Sequence[Share], image: Any, region: str)
     )
 
 
-def _script(system: LustreSpec, found: Sequence[Share], region: str) -> str:
+def _script(system: System, found: Sequence[Mount], stack: StackSpec) -> str:
     """Folders first: they need nothing but the image, and a job that finds no package still leaves them behind."""
     shares = sorted(
-        (each for each in found if each.system == system.name and each.folder != "/"), key=lambda each: each.name
+        (each for each in found if each.system.name == system.name and each.folder != "/"), key=lambda each: each.name
     )
     lines: list[str] = []
     for share in shares:
         lines.append(f"mkdir -p /system{share.folder}")
         if not share.read_only:
             lines.append(f"chown {USER}:{USER} /system{share.folder}")
-    striped = [f"/system{share.folder}" for share in shares if share.name == CHECKPOINTS_CLAIM]
-    if striped:
-        lines.append(_CLIENT.format(mirrors=packages.mirror_list(region), key=packages.KEY_FILE))
-    lines += [
-        f"lfs setstripe --stripe-count {system.striping.count} --stripe-size {system.striping.size_mib}M {each}"
-        for each in striped
-    ]
+    kind = file_systems.KINDS[system.kind]
+    for share in shares:
+        if share.content == "checkpoints":
+            lines += kind.prepare(system, f"/system{share.folder}", stack)
     return "\n".join(lines)

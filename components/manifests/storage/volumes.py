@@ -5,16 +5,17 @@ Hides where each is mounted; datasets can be read only, whatever the program tri
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
+from components.file_systems import Content
 from components.manifests import quantities
 from components.manifests.nodes.whole_node import Machine
+from components.planning import mounted_folders
 from components.spec.task import TaskSpec
 
-DATASETS_CLAIM: Final = "datasets"
-CHECKPOINTS_CLAIM: Final = "checkpoints"
-DATASETS_PATH: Final = "/datasets"
-CHECKPOINTS_PATH: Final = "/checkpoints"
+DATASETS_PATH: Final = mounted_folders.PATHS["datasets"]
+CHECKPOINTS_PATH: Final = mounted_folders.PATHS["checkpoints"]
 TASK_PATH: Final = "/etc/task"
 CACHE_PATH: Final = "/cache"
 HEARTBEAT_PATH: Final = "/run/trainshed/heartbeat"
@@ -33,7 +34,8 @@ def shared_memory_mib(machine: Machine) -> int:
     return min(wanted, machine.memory_mib // 4)
 
 
-def volumes(task: TaskSpec, machine: Machine) -> list[dict[str, Any]]:
+def volumes(task: TaskSpec, machine: Machine, claims: Mapping[Content, str]) -> list[dict[str, Any]]:
+    """The pod's volumes; `claims` names the claims of datasets and checkpoints for the task's pool."""
     found: list[dict[str, Any]] = [
         {"name": "task", "configMap": {"name": config_map_name(task)}},
         # The container runtime's own /dev/shm has 64 MiB, which ends in a bus error.
@@ -45,9 +47,9 @@ def volumes(task: TaskSpec, machine: Machine) -> list[dict[str, Any]]:
         {"name": "cache", "emptyDir": {}},
     ]
     if task.storage.dataset:
-        found.append({"name": "datasets", "persistentVolumeClaim": {"claimName": DATASETS_CLAIM, "readOnly": True}})
+        found.append({"name": "datasets", "persistentVolumeClaim": {"claimName": claims["datasets"], "readOnly": True}})
     if task.storage.checkpoint:
-        found.append({"name": "checkpoints", "persistentVolumeClaim": {"claimName": CHECKPOINTS_CLAIM}})
+        found.append({"name": "checkpoints", "persistentVolumeClaim": {"claimName": claims["checkpoints"]}})
     return found
 
 

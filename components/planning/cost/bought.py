@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from components.planning.cost.lines import HOURS, Declared, Found, Line, Pricer, Setting, Unpriced, between
+from components.planning.cost.lines import HOURS, Found, Line, Pricer, Setting, Unpriced, between
 from components.planning.cost.machines import Buying, detailed_metrics, rates, root_volumes
 from components.planning.cost.network import between_zones
 from components.planning.cost.sizes import CAPACITY_TYPE, INSTANCE_TYPE, NODE_CLASS, POOL, asked, bought
+from components.record import Record
 
 
-def node_pool(pool: Declared, given: Setting) -> Found:
+def node_pool(pool: Record, given: Setting) -> Found:
     """Machines, root volumes and metrics of one node pool."""
     types, buys, sizes = asked(pool, INSTANCE_TYPE), asked(pool, CAPACITY_TYPE), bought(pool)
     label = f"{pool.name}: {', '.join(types) or 'machines of unknown type'}"
@@ -46,7 +47,7 @@ def node_pool(pool: Declared, given: Setting) -> Found:
     yield from _class(pool, given)
 
 
-def _class(pool: Declared, given: Setting) -> Found:
+def _class(pool: Record, given: Setting) -> Found:
     """What the machines' class adds: volumes, metrics, and bytes between its zones."""
     machines, sizes = pool.one(given.by_urn, NODE_CLASS), bought(pool)
     if machines is None:

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from components.planning.cost.lines import HOURS, Declared, Found, Range, Setting, Unpriced, flat, used
+from components.planning.cost.lines import HOURS, Found, Range, Setting, Unpriced, flat, used
+from components.record import Record
 
 _UNITS = {
     "": 2.0**-30,
@@ -26,7 +27,7 @@ _QUANTITY = re.compile(r"^([0-9.]+)([KMGT]i?)?$")
 BALANCER_UNITS: Range = (0.1, 1.0, 10.0)
 
 
-def priced(resource: Declared, given: Setting) -> Found:
+def priced(resource: Record, given: Setting) -> Found:
     """The lines of one object of the cluster."""
     for index, claim in enumerate(_claims(resource)):
         what = f"{resource.name}: claimed volume{f' {index + 1}' if index else ''}"
@@ -47,7 +48,7 @@ def priced(resource: Declared, given: Setting) -> Found:
         )
 
 
-def _claims(resource: Declared) -> list[Mapping[str, Any]]:
+def _claims(resource: Record) -> list[Mapping[str, Any]]:
     """Specs of claims."""
     if resource.type.endswith(":PersistentVolumeClaim"):
         return [resource.part("spec")]
@@ -73,7 +74,7 @@ def _shared(claim: Mapping[str, Any]) -> bool:
     return "ReadWriteMany" in (claim.get("accessModes") or ()) or bool(claim.get("volumeName"))
 
 
-def _replicas(resource: Declared) -> int:
+def _replicas(resource: Record) -> int:
     count = resource.part("spec").get("replicas")
     return count if isinstance(count, int) else 1
 

@@ -1,17 +1,17 @@
-"""A line of an estimate, a thing without a price, a commitment, and the declared resource that they come from.
+"""A line of an estimate, a thing without a price, a commitment, and what pricers make them from.
 
-Hides how a resource finds another one that it refers to before any id is known, and that an amount times no price is
-unpriced, never zero.
+An amount times no price is unpriced, never zero.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 from components.catalog import Catalog
+from components.record import Record
 from components.spec.stack import StackSpec
 
 HOURS = 730.0  # in a month, as AWS' own calculator counts
@@ -53,6 +53,10 @@ class Unpriced:
     what: str
     why: str
     urn: str = ""
+    most: float | None = None  # how many of it there may be, where that is known
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.why}"
 
     def as_json(self) -> dict[str, Any]:
         return {"what": self.what, "why": self.why, "urn": self.urn}
@@ -85,49 +89,23 @@ class Commitment:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Declared:
-    """A resource as the preview lists it."""
-
-    urn: str
-    type: str
-    name: str
-    custom: bool
-    inputs: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    depends_on: tuple[str, ...] = ()
-
-    def one(self, by_urn: Mapping[str, Declared], kind: str) -> Declared | None:
-        """The resource of a type that this one depends on."""
-        return next((by_urn[urn] for urn in self.depends_on if urn in by_urn and by_urn[urn].type == kind), None)
-
-    def number(self, key: str) -> float | None:
-        """A figure among the inputs; None when it is absent or not known yet."""
-        value = self.inputs.get(key)
-        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-    def part(self, key: str) -> Mapping[str, Any]:
-        """A nested input; empty when it is absent."""
-        value: Any = self.inputs.get(key)
-        return value if isinstance(value, Mapping) else {}
-
-
-@dataclass(frozen=True, kw_only=True)
 class Setting:
     """What a price depends on beside the resource: its neighbours, the catalog, the region, the stack file and
     the day.
     """
 
-    by_urn: Mapping[str, Declared]
+    by_urn: Mapping[str, Record]
     cat: Catalog
     region: str
     on: date
     stack: StackSpec | None = None
 
-    def of(self, kind: str) -> list[Declared]:
+    def of(self, kind: str) -> list[Record]:
         return [each for each in self.by_urn.values() if each.type == kind]
 
 
 Found = Iterator[Line | Unpriced | Commitment]
-Pricer = Callable[[Declared, Setting], Iterable[Line | Unpriced | Commitment]]
+Pricer = Callable[[Record, Setting], Iterable[Line | Unpriced | Commitment]]
 
 
 def flat(amount: float) -> Range:
@@ -144,7 +122,7 @@ def _figure(amount: float) -> str:
     return f"{amount:,.0f}" if amount >= 100 or float(amount).is_integer() else f"{amount:.4g}"
 
 
-def used(resource: Declared, given: Setting, item: str, what: str, amounts: Range, basis: str) -> Found:
+def used(resource: Record, given: Setting, item: str, what: str, amounts: Range, basis: str) -> Found:
     """A line of amounts of one item, or what lacks a price."""
     price = given.cat.prices.price(item, given.region)
     if price is None:
@@ -162,19 +140,5 @@ def used(resource: Declared, given: Setting, item: str, what: str, amounts: Rang
     )
 
 
-def hourly(resource: Declared, given: Setting, item: str, what: str, count: float = 1) -> Found:
+def hourly(resource: Record, given: Setting, item: str, what: str, count: float = 1) -> Found:
     yield from used(resource, given, item, what, flat(count * HOURS), f"{count:g} x {HOURS:.0f} h")
-
-
-def declared(records: Iterable[Mapping[str, Any]]) -> list[Declared]:
-    return [
-        Declared(
-            urn=str(each["urn"]),
-            type=str(each["type"]),
-            name=str(each.get("name", "")),
-            custom=bool(each.get("custom", True)),
-            inputs=each.get("inputs") or {},
-            depends_on=tuple(each.get("depends_on", ())),
-        )
-        for each in records
-    ]

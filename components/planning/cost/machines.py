@@ -13,7 +13,6 @@ from components.planning.blocks import Window, stamp, windows
 from components.planning.cost.lines import (
     HOURS,
     Commitment,
-    Declared,
     Found,
     Line,
     Pricer,
@@ -25,6 +24,7 @@ from components.planning.cost.lines import (
 )
 from components.planning.cost.network import between_zones
 from components.planning.cost.sizes import GROUP, TEMPLATE, sizes_of, types_of
+from components.record import Record
 
 RESERVATION = "aws:ec2/capacityReservation:CapacityReservation"
 # EC2 User Guide, "Manage detailed monitoring": seven metrics an instance beside the free five-minute ones.
@@ -36,7 +36,7 @@ LOWEST_SPOT_SHARE = 0.1
 Buying = Literal["on-demand", "spot", "block"]
 
 
-def node_group(group: Declared, given: Setting) -> Found:
+def node_group(group: Record, given: Setting) -> Found:
     """Machines, root volumes and metrics of one node group, from its smallest to its largest size."""
     template = group.one(given.by_urn, TEMPLATE)
     low, expected, high = sizes_of(group)
@@ -57,7 +57,7 @@ def node_group(group: Declared, given: Setting) -> Found:
     yield from between_zones(group, len(subnets) if isinstance(subnets, list) else 0, sizes, given)
 
 
-def _reservation(template: Declared | None) -> str:
+def _reservation(template: Record | None) -> str:
     """The id or the resource group of the reservation that the template targets."""
     chosen: Mapping[str, Any] = template.part("capacityReservationSpecification") if template else {}
     target: Mapping[str, Any] = chosen.get("capacityReservationTarget") or {}
@@ -78,7 +78,7 @@ def rates(machines: Sequence[InstanceType], buying: Buying, given: Setting) -> l
 
 
 def _machines(
-    group: Declared, template: Declared | None, label: str, machines: list[InstanceType], sizes: Range, given: Setting
+    group: Record, template: Record | None, label: str, machines: list[InstanceType], sizes: Range, given: Setting
 ) -> Found:
     kind = str(group.inputs.get("capacityType") or "ON_DEMAND")
     buying: Buying = "spot" if kind == "SPOT" else "block" if kind == "CAPACITY_BLOCK" else "on-demand"
@@ -89,6 +89,7 @@ def _machines(
         yield Unpriced(
             what=f"{label} {buying}",
             why=f"no {buying} price is known in {given.region} for {between(sizes[0], sizes[2], 'machines')}",
+            most=sizes[2],
             urn=group.urn,
         )
         if window:
@@ -164,12 +165,12 @@ def _block(label: str, urn: str, window: Window, rate: float | None) -> Commitme
     )
 
 
-def _volumes(group: Declared, template: Declared | None, sizes: Range, given: Setting) -> Found:
+def _volumes(group: Record, template: Record | None, sizes: Range, given: Setting) -> Found:
     mappings: Any = (template.inputs.get("blockDeviceMappings") if template else None) or []
     yield from root_volumes(group, [each.get("ebs") or {} for each in mappings], sizes, given)
 
 
-def root_volumes(of: Declared, disks: Sequence[Mapping[str, Any]], sizes: Range, given: Setting) -> Found:
+def root_volumes(of: Record, disks: Sequence[Mapping[str, Any]], sizes: Range, given: Setting) -> Found:
     """Capacity of the root volumes, and the operations and throughput bought beyond what gp3 includes."""
     amounts = {
         "ebs-gp3": ("GB", sum(float(each.get("volumeSize") or 0) for each in disks)),
@@ -191,19 +192,19 @@ def root_volumes(of: Declared, disks: Sequence[Mapping[str, Any]], sizes: Range,
             yield from used(of, given, item, f"{of.name}: {names[item]}", totals, basis)
 
 
-def _metrics(group: Declared, template: Declared | None, sizes: Range, given: Setting) -> Found:
+def _metrics(group: Record, template: Record | None, sizes: Range, given: Setting) -> Found:
     if template is not None and str(template.part("monitoring").get("enabled")).lower() == "true":
         yield from detailed_metrics(group, sizes, given)
 
 
-def detailed_metrics(of: Declared, sizes: Range, given: Setting) -> Found:
+def detailed_metrics(of: Record, sizes: Range, given: Setting) -> Found:
     """What detailed monitoring adds to the metrics that are free of charge."""
     totals = (sizes[0] * DETAILED_METRICS, sizes[1] * DETAILED_METRICS, sizes[2] * DETAILED_METRICS)
     basis = f"{between(sizes[0], sizes[2], 'machines')} x {DETAILED_METRICS} metrics"
     yield from used(of, given, "metrics-custom", f"{of.name}: detailed monitoring", totals, basis)
 
 
-def reservation(resource: Declared, given: Setting) -> Found:
+def reservation(resource: Record, given: Setting) -> Found:
     """An On-Demand Capacity Reservation declared here: billed from its creation, used or not."""
     name, count = str(resource.inputs.get("instanceType") or ""), resource.number("instanceCount")
     machine = given.cat.instances.get(name)
@@ -232,7 +233,7 @@ def reservation(resource: Declared, given: Setting) -> Found:
     )
 
 
-def instance(resource: Declared, given: Setting) -> Found:
+def instance(resource: Record, given: Setting) -> Found:
     """A machine of its own, beside the node groups."""
     name = str(resource.inputs.get("instanceType") or "")
     machine = given.cat.instances.get(name)

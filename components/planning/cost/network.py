@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from components.planning.cost.lines import Declared, Found, Pricer, Range, Setting, between, hourly, used
+from components.planning.cost.lines import Found, Pricer, Range, Setting, between, hourly, used
+from components.record import Record
 
 # GB a month that no resource tells. Wide on purpose: these lines are small beside the cards.
 NAT_GB: Range = (10.0, 500.0, 5000.0)
@@ -21,7 +22,7 @@ CROSS_ZONE_GB_A_NODE: Range = (1.0, 50.0, 1000.0)
 BOTH_SIDES = 2
 
 
-def nat(resource: Declared, given: Setting) -> Found:
+def nat(resource: Record, given: Setting) -> Found:
     """Hours, bytes through it, the few that leave for the internet, and those that come from another zone to the only
     gateway.
     """
@@ -44,7 +45,7 @@ def nat(resource: Declared, given: Setting) -> Found:
         yield from used(resource, given, "data-cross-zone", f"{name}: cross-zone traffic", amounts, basis)
 
 
-def between_zones(of: Declared, zones: int, sizes: Range, given: Setting) -> Found:
+def between_zones(of: Record, zones: int, sizes: Range, given: Setting) -> Found:
     """What nodes spread over zones send to other zones; a pool in one zone keeps its bytes there."""
     if zones < 2:
         return
@@ -57,11 +58,11 @@ def between_zones(of: Declared, zones: int, sizes: Range, given: Setting) -> Fou
     yield from used(of, given, "data-cross-zone", f"{of.name}: cross-zone traffic", amounts, basis)
 
 
-def address(resource: Declared, given: Setting) -> Found:
+def address(resource: Record, given: Setting) -> Found:
     yield from hourly(resource, given, "public-ipv4", f"{resource.name}: public address")
 
 
-def endpoint(resource: Declared, given: Setting) -> Found:
+def endpoint(resource: Record, given: Setting) -> Found:
     """An interface endpoint by its zones; a gateway endpoint is free of charge."""
     if resource.inputs.get("vpcEndpointType", "Gateway") == "Gateway":
         return
@@ -78,7 +79,7 @@ def endpoint(resource: Declared, given: Setting) -> Found:
     )
 
 
-def transit(resource: Declared, given: Setting) -> Found:
+def transit(resource: Record, given: Setting) -> Found:
     yield from hourly(resource, given, "transit-gateway-attachment-hour", f"{resource.name}: attachment hours")
     yield from used(
         resource,

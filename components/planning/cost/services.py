@@ -10,7 +10,6 @@ from datetime import timedelta
 
 from components.planning.cost.lines import (
     HOURS,
-    Declared,
     Found,
     Pricer,
     Range,
@@ -21,6 +20,7 @@ from components.planning.cost.lines import (
     hourly,
     used,
 )
+from components.record import Record
 
 KEY_VERSIONS: Range = (1.0, 1.0, 3.0)
 # Thousands of requests a month to one key; bucket keys keep S3's few.
@@ -31,7 +31,7 @@ DAYS = 30.0
 FREE_BUDGET_ACTIONS = 2
 
 
-def cluster(resource: Declared, given: Setting) -> Found:
+def cluster(resource: Record, given: Setting) -> Found:
     """The cluster's hour, its control plane's tier, extended support, and nodes that stand elsewhere."""
     yield from hourly(resource, given, "eks-cluster", "control plane")
     tier = str(resource.part("controlPlaneScalingConfig").get("tier") or "standard")
@@ -43,7 +43,7 @@ def cluster(resource: Declared, given: Setting) -> Found:
         yield Unpriced(what=f"{resource.name}: hybrid nodes", why=why, urn=resource.urn)
 
 
-def _support(resource: Declared, given: Setting) -> Found:
+def _support(resource: Record, given: Setting) -> Found:
     version = str(resource.inputs.get("version") or "")
     known = given.cat.kubernetes.versions.get(version)
     if known is None:
@@ -69,24 +69,24 @@ def _support(resource: Declared, given: Setting) -> Found:
     )
 
 
-def key(resource: Declared, given: Setting) -> Found:
+def key(resource: Record, given: Setting) -> Found:
     yield from used(resource, given, "kms-key", f"{resource.name}: key", KEY_VERSIONS, "1 to 3 key versions")
     basis = between(KEY_REQUESTS[0], KEY_REQUESTS[2], "thousand requests")
     yield from used(resource, given, "kms-requests", f"{resource.name}: key requests", KEY_REQUESTS, basis)
 
 
-def topic(resource: Declared, given: Setting) -> Found:
+def topic(resource: Record, given: Setting) -> Found:
     yield from used(
         resource, given, "sns-email", f"{resource.name}: notifications", NOTIFICATIONS, "10 to 10,000 notifications"
     )
 
 
-def queue(resource: Declared, given: Setting) -> Found:
+def queue(resource: Record, given: Setting) -> Found:
     basis = between(KEY_REQUESTS[0], KEY_REQUESTS[2], "thousand requests")
     yield from used(resource, given, "sqs-requests", f"{resource.name}: requests", KEY_REQUESTS, basis)
 
 
-def budget_action(resource: Declared, given: Setting) -> Found:
+def budget_action(resource: Record, given: Setting) -> Found:
     """The account's first two budgets with actions are free; which ones these are, no stack knows."""
     amounts = (0.0, 0.0 if len(given.of(resource.type)) <= FREE_BUDGET_ACTIONS else DAYS, DAYS)
     yield from used(resource, given, "budget-action", f"{resource.name}: budget action", amounts, "0 to 30 days")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from components.planning.cost.lines import Declared, Range, Setting
+from components.planning.cost.lines import Range, Setting
+from components.record import Record
 
 GROUP = "aws:eks/nodeGroup:NodeGroup"
 TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
@@ -16,14 +17,14 @@ CAPACITY_TYPE = "karpenter.sh/capacity-type"
 EXPECTED_SHARE = 0.5
 
 
-def types_of(group: Declared, template: Declared | None) -> list[str]:
+def types_of(group: Record, template: Record | None) -> list[str]:
     """The machine types a group may be made of."""
     named: Any = group.inputs.get("instanceTypes") or []
     own = template.inputs.get("instanceType") if template else None
     return [str(each) for each in named] or ([str(own)] if own else [])
 
 
-def sizes_of(group: Declared) -> Range:
+def sizes_of(group: Record) -> Range:
     """Smallest, expected and largest size of a group."""
     scaling = group.part("scalingConfig")
     low, high = float(scaling.get("minSize") or 0), float(scaling.get("maxSize") or 0)
@@ -33,14 +34,14 @@ def sizes_of(group: Declared) -> Range:
     return low, low + EXPECTED_SHARE * (high - low), high
 
 
-def asked(pool: Declared, key: str) -> list[str]:
+def asked(pool: Record, key: str) -> list[str]:
     """The values that a node pool asks for under one label."""
     template: Any = pool.part("spec").get("template") or {}
     requirements: Any = (template.get("spec") or {}).get("requirements") or []
     return [str(value) for each in requirements if each.get("key") == key for value in each.get("values") or []]
 
 
-def bought(pool: Declared) -> Range:
+def bought(pool: Record) -> Range:
     """A node pool starts from nothing and ends at its limit; without one there is no end to count."""
     limits: Any = pool.part("spec").get("limits") or {}
     most = float(limits.get("nodes") or 0)

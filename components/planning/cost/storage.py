@@ -7,10 +7,11 @@ they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from components.planning.cost.lines import Declared, Found, Line, Pricer, Range, Setting, Unpriced, between, flat, used
+from components.planning.cost.lines import Found, Line, Pricer, Range, Setting, Unpriced, between, flat, used
+from components.record import Record
 
 # Objects of a log bucket, GB a month that stay.
 LOG_BUCKET_GB: Range = (1.0, 50.0, 500.0)
@@ -20,8 +21,6 @@ FEW_REQUESTS: Range = (1.0, 50.0, 5000.0)
 # part size).
 PASSES: Range = (0.1, 1.0, 10.0)
 PART_MIB = 8
-# Share of a file system that its incremental backups hold.
-BACKUP_SHARE: Range = (0.05, 0.5, 1.5)
 IMAGE_GB: Range = (10.0, 60.0, 300.0)
 # Tiers of S3 Standard: up to this many GB, at this item's price.
 STANDARD_TIERS: tuple[tuple[float, str], ...] = (
@@ -50,7 +49,7 @@ def standard(gigabytes: float, given: Setting) -> float | None:
     return total
 
 
-def bucket(resource: Declared, given: Setting) -> Found:
+def bucket(resource: Record, given: Setting) -> Found:
     """A bucket's contents and requests: the dataset's size from the stack file, small for logs, unpriced where nobody
     told.
     """
@@ -74,7 +73,7 @@ def bucket(resource: Declared, given: Setting) -> Found:
         yield from _requests(resource, given, "s3-put", "writes", FEW_REQUESTS)
 
 
-def _dataset(resource: Declared, what: str, gigabytes: float, given: Setting) -> Found:
+def _dataset(resource: Record, what: str, gigabytes: float, given: Setting) -> Found:
     full, more = standard(gigabytes, given), standard(gigabytes * 1.3, given)
     if full is None or more is None:
         yield Unpriced(what=what, why=f"no price of s3-standard is known in {given.region}", urn=resource.urn)
@@ -102,18 +101,18 @@ def _dataset(resource: Declared, what: str, gigabytes: float, given: Setting) ->
     yield from _requests(resource, given, "s3-put", "writes", FEW_REQUESTS)
 
 
-def _requests(resource: Declared, given: Setting, item: str, words: str, thousands: Range) -> Found:
+def _requests(resource: Record, given: Setting, item: str, words: str, thousands: Range) -> Found:
     basis = f"{between(thousands[0], thousands[2], 'thousand requests')}"
     yield from used(resource, given, item, f"{resource.name}: {words}", thousands, basis)
 
 
-def _tiered(resource: Declared, given: Setting) -> bool:
+def _tiered(resource: Record, given: Setting) -> bool:
     """Whether a lifecycle rule of the bucket moves objects to intelligent tiering."""
     rules = (each.inputs.get("rules") for each in given.of(LIFECYCLE) if resource.urn in each.depends_on)
     return any("INTELLIGENT_TIERING" in str(each) for each in rules)
 
 
-def replication(resource: Declared, given: Setting) -> Found:
+def replication(resource: Record, given: Setting) -> Found:
     """The copy's traffic follows the checkpoints; its metrics are charged as custom ones."""
     rate = given.cat.prices.usd("data-cross-region", given.region)
     each = "" if rate is None else f", at {rate:g} USD a GB between regions"
@@ -130,116 +129,12 @@ def replication(resource: Declared, given: Setting) -> Found:
         yield from used(resource, given, "metrics-custom", f"{resource.name}: replication metrics", amounts, basis)
 
 
-def request_metrics(resource: Declared, given: Setting) -> Found:
+def request_metrics(resource: Record, given: Setting) -> Found:
     what = f"{resource.name}: request metrics"
     yield from used(resource, given, "metrics-custom", what, flat(float(REQUEST_METRICS)), f"{REQUEST_METRICS} metrics")
 
 
-def lustre(resource: Declared, given: Setting) -> Found:
-    """Capacity at the price of its throughput, metadata beyond what comes with it, and backups."""
-    kind = str(resource.inputs.get("deploymentType") or "SCRATCH_1")
-    size = resource.number("storageCapacity")
-    medium = str(resource.inputs.get("storageType") or "SSD")
-    if medium == "INTELLIGENT_TIERING":
-        yield from _tiering(resource, given)
-    elif size is None:
-        yield Unpriced(what=f"{resource.name}: file system", why="its capacity is not known", urn=resource.urn)
-        return
-    else:
-        rate = resource.number("perUnitStorageThroughput") or 0
-        scratch = kind.startswith("SCRATCH")
-        item = "lustre-scratch" if scratch else f"lustre-{kind.lower().replace('_', '-')}-{medium.lower()}-{rate:.0f}"
-        yield from used(resource, given, item, f"{resource.name}: file system", flat(size), f"{size:,.0f} GB")
-    yield from _metadata(resource, size, given)
-    if str(resource.inputs.get("driveCacheType") or "NONE") == "READ":
-        yield Unpriced(
-            what=f"{resource.name}: drive cache",
-            why="no price of an HDD file system's SSD cache is known",
-            urn=resource.urn,
-        )
-    yield from _backups(resource, size, given)
-
-
-def _metadata(resource: Declared, size: float | None, given: Setting) -> Found:
-    """Provisioned metadata IOPS; the automatic ones come with the capacity."""
-    chosen = resource.part("metadataConfiguration")
-    iops = chosen.get("iops")
-    if chosen.get("mode") != "USER_PROVISIONED" or not isinstance(iops, int | float):
-        return
-    included = float(given.cat.lustre.automatic_metadata_iops(int(size))) if size is not None else 0.0
-    extra = max(0.0, float(iops) - included)
-    if extra:
-        basis = f"{iops:,} IOPS, {included:,.0f} of them with the capacity"
-        yield from used(resource, given, "lustre-metadata-iops", f"{resource.name}: metadata IOPS", flat(extra), basis)
-
-
-def _backups(resource: Declared, size: float | None, given: Setting) -> Found:
-    days = resource.number("automaticBackupRetentionDays") or 0
-    if not days:
-        return
-    if size is None:
-        yield Unpriced(
-            what=f"{resource.name}: backups", why="they follow what is stored, which nobody told", urn=resource.urn
-        )
-        return
-    amounts = (size * BACKUP_SHARE[0], size * BACKUP_SHARE[1], size * BACKUP_SHARE[2])
-    basis = f"{between(amounts[0], amounts[2], 'GB')} kept {days:.0f} days"
-    yield from used(resource, given, "lustre-backup", f"{resource.name}: backups", amounts, basis)
-
-
-def _tiering(resource: Declared, given: Setting) -> Found:
-    throughput = resource.number("throughputCapacity")
-    if throughput is not None:
-        what = f"{resource.name}: throughput"
-        yield from used(resource, given, "lustre-it-throughput", what, flat(throughput), f"{throughput:,.0f} MB/s")
-    else:
-        yield Unpriced(what=f"{resource.name}: throughput", why="it is not known", urn=resource.urn)
-    yield from _cache(resource, throughput, given)
-    size = given.stack.storage.datasets.size_gib if given.stack else None
-    what = f"{resource.name}: stored data"
-    if size is None:
-        yield Unpriced(what=what, why="it is charged by what is stored, which nobody told", urn=resource.urn)
-        return
-    least, most = (given.cat.prices.usd(item, given.region) for item in ("lustre-it-archive", "lustre-it-frequent"))
-    if least is None or most is None:
-        yield Unpriced(what=what, why=f"no price is known in {given.region}", urn=resource.urn)
-        return
-    basis = f"{size:,.0f} GB, archived to frequent, twice that at most"
-    yield Line(
-        what=what,
-        urn=resource.urn,
-        low=size * least,
-        expected=size * most,
-        high=2 * size * most,
-        basis=basis,
-        unverified=True,
-    )
-
-
-def _cache(resource: Declared, throughput: float | None, given: Setting) -> Iterator[Line | Unpriced]:
-    """The SSD read cache: the size that was chosen, or 20 GiB for each MB/s where it follows the throughput (FSx
-    guide).
-    """
-    chosen = resource.part("dataReadCacheConfiguration")
-    mode, size = str(chosen.get("sizingMode") or ""), chosen.get("size")
-    if mode == "NO_CACHE" or not mode:
-        return
-    gigabytes = float(size) if isinstance(size, int | float) else None
-    if gigabytes is None:
-        yield Unpriced(
-            what=f"{resource.name}: read cache",
-            why="its size follows the throughput, by a rule not known here",
-            urn=resource.urn,
-        )
-        return
-    for each in used(
-        resource, given, "lustre-it-cache", f"{resource.name}: read cache", flat(gigabytes), f"{gigabytes:,.0f} GB"
-    ):
-        if isinstance(each, Line | Unpriced):
-            yield each
-
-
-def volume(resource: Declared, given: Setting) -> Found:
+def volume(resource: Record, given: Setting) -> Found:
     size = resource.number("size")
     if str(resource.inputs.get("type") or "gp2") != "gp3" or size is None:
         yield Unpriced(
@@ -253,7 +148,7 @@ def volume(resource: Declared, given: Setting) -> Found:
             yield from used(resource, given, item, f"{resource.name}: {key}", flat(extra), f"{extra:g} beyond {free}")
 
 
-def repository(resource: Declared, given: Setting) -> Found:
+def repository(resource: Record, given: Setting) -> Found:
     """Images: for the stack's own, from one to as many as are kept (they share layers, so a few whole ones are
     expected).
     """
@@ -271,7 +166,6 @@ def repository(resource: Declared, given: Setting) -> Found:
 PRICERS: Mapping[str, Pricer] = {
     "aws:ebs/volume:Volume": volume,
     "aws:ecr/repository:Repository": repository,
-    "aws:fsx/lustreFileSystem:LustreFileSystem": lustre,
     "aws:s3/bucket:Bucket": bucket,
     "aws:s3/bucketMetric:BucketMetric": request_metrics,
     "aws:s3/bucketReplicationConfig:BucketReplicationConfig": replication,

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from components.planning.cost.lines import Declared, Found, Line, Pricer, Range, Setting, Unpriced, between, flat, used
+from components.planning.cost.lines import Found, Line, Pricer, Range, Setting, Unpriced, between, flat, used
 from components.planning.cost.sizes import nodes_of, vcpus_of
+from components.record import Record
 
 # GB a month that one group of logs takes in: of its own, and for each node.
 LOG_GB: Range = (1.0, 10.0, 100.0)
@@ -35,7 +36,7 @@ def _grown(own: Range, for_each: Range, nodes: Range) -> Range:
     return own[0] + for_each[0] * nodes[0], own[1] + for_each[1] * nodes[1], own[2] + for_each[2] * nodes[2]
 
 
-def log_group(resource: Declared, given: Setting) -> Found:
+def log_group(resource: Record, given: Setting) -> Found:
     taken = _grown(LOG_GB, LOG_GB_A_NODE, nodes_of(given))
     yield from used(
         resource, given, "logs-ingest", f"{resource.name}: ingest", taken, between(taken[0], taken[2], "GB")
@@ -49,7 +50,7 @@ def log_group(resource: Declared, given: Setting) -> Found:
     yield from used(resource, given, "logs-store", f"{resource.name}: store", (low, expected, high), basis)
 
 
-def flow_log(resource: Declared, given: Setting) -> Found:
+def flow_log(resource: Record, given: Setting) -> Found:
     """Delivery to a bucket is charged here; delivery to a log group is that group's ingest."""
     if resource.inputs.get("logDestinationType") == "s3":
         taken = _grown(LOG_GB, FLOW_GB_A_NODE, nodes_of(given))
@@ -63,14 +64,14 @@ def flow_log(resource: Declared, given: Setting) -> Found:
         )
 
 
-def alarm(resource: Declared, given: Setting) -> Found:
+def alarm(resource: Record, given: Setting) -> Found:
     """Charged by the metrics that it reads."""
     queries: Any = resource.inputs.get("metricQueries") or []
     metrics = sum(1 for each in queries if isinstance(each, Mapping) and each.get("metric")) or 1
     yield from used(resource, given, "alarm", f"{resource.name}: alarm", flat(float(metrics)), f"{metrics} metrics")
 
 
-def trail(resource: Declared, given: Setting) -> Found:
+def trail(resource: Record, given: Setting) -> Found:
     """The first copy of management events is free of charge; data events follow the requests."""
     if resource.inputs.get("eventSelectors") or resource.inputs.get("advancedEventSelectors"):
         rate = given.cat.prices.usd("cloudtrail-data-events", given.region)
@@ -78,12 +79,12 @@ def trail(resource: Declared, given: Setting) -> Found:
         yield Unpriced(what=f"{resource.name}: data events", why=why, urn=resource.urn)
 
 
-def detector(resource: Declared, given: Setting) -> Found:
+def detector(resource: Record, given: Setting) -> Found:
     why = "GuardDuty charges the events, flow logs and DNS queries that it reads, and no price of these is known here"
     yield Unpriced(what=f"{resource.name}: threat detection", why=why, urn=resource.urn)
 
 
-def detector_feature(resource: Declared, given: Setting) -> Found:
+def detector_feature(resource: Record, given: Setting) -> Found:
     name = str(resource.inputs.get("name") or "")
     if resource.inputs.get("status") == "DISABLED":
         return
@@ -98,7 +99,7 @@ def detector_feature(resource: Declared, given: Setting) -> Found:
         yield Unpriced(what=f"{resource.name}: threat detection", why=why, urn=resource.urn)
 
 
-def _runtime(resource: Declared, given: Setting) -> Found:
+def _runtime(resource: Record, given: Setting) -> Found:
     what = f"{resource.name}: runtime monitoring"
     vcpus = vcpus_of(given)
     usd = [_runtime_usd(each, given) for each in vcpus]
@@ -123,7 +124,7 @@ def _runtime_usd(vcpus: float, given: Setting) -> float | None:
     return total
 
 
-def recorder(resource: Declared, given: Setting) -> Found:
+def recorder(resource: Record, given: Setting) -> Found:
     """Every change of every recorded resource is one item; nodes come and go with theirs."""
     resources = sum(1 for each in given.by_urn.values() if each.custom and each.type.startswith("aws:"))
     nodes = nodes_of(given)
@@ -138,7 +139,7 @@ def recorder(resource: Declared, given: Setting) -> Found:
     )
 
 
-def config_rule(resource: Declared, given: Setting) -> Found:
+def config_rule(resource: Record, given: Setting) -> Found:
     nodes = nodes_of(given)
     counts = (1.0, 100.0 + nodes[1], 1000.0 + nodes[2] * CHANGES[2])
     yield from used(

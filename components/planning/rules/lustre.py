@@ -7,8 +7,8 @@ from typing import Final
 
 from components.catalog import Catalog
 from components.catalog.lustre import Deployment
+from components.file_systems.lustre import plan as lustre_plan
 from components.naming import listed
-from components.planning import file_systems
 from components.planning.rules.registry import rule
 from components.problems import Problem
 from components.spec.stack import StackSpec
@@ -145,11 +145,13 @@ def capacity_fits_its_step(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
 
 @rule(each="storage.lustre")
 def efa_has_what_it_needs(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
-    """EFA comes with PERSISTENT_2 on SSD, from the first day, or not at all."""
+    """EFA comes with PERSISTENT_2, on SSD or intelligent tiering, and a metadata configuration, which Lustre 2.15 has;
+    from the first day, or not at all.
+    """
     for path, system in systems(stack):
         if not system.efa:
             continue
-        if system.deployment != "PERSISTENT_2" or system.tiered:
+        if system.deployment != "PERSISTENT_2":
             said = f"{_kind(system.model_copy(update={'efa': False}), throughput=False)} can't be reached over EFA"
             yield Problem(
                 id="lustre-efa",
@@ -157,6 +159,9 @@ def efa_has_what_it_needs(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
                 said=said,
                 hint="use deployment PERSISTENT_2 with storage SSD, or efa: false",
             )
+        elif not lustre_plan.has_metadata_mode(system):
+            said = f'Lustre "{system.version}" has no metadata configuration, without which EFA can\'t be had'
+            yield Problem(id="lustre-efa", path=f"{path}.efa", said=said, hint='use version "2.15", or efa: false')
 
 
 @rule(each="storage.lustre")
@@ -166,6 +171,11 @@ def metadata_is_offered(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
         if system.metadata_iops is None:
             continue
         where = f"{path}.metadata_iops"
+        if system.deployment == "PERSISTENT_2" and not lustre_plan.has_metadata_mode(system):
+            said = f'Lustre "{system.version}" has no metadata IOPS to choose'
+            hint = 'use version "2.15", or take metadata_iops out'
+            yield Problem(id="lustre-metadata", path=where, said=said, hint=hint)
+            continue
         tiering = cat.lustre.intelligent_tiering
         offered = tiering.metadata_iops if system.tiered else _metadata_iops(system, cat)
         if not offered:
@@ -253,11 +263,17 @@ def version_fits(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     for path, system in systems(stack):
         deployment = cat.lustre.deployment(system.deployment, "SSD" if system.tiered else system.storage)
         where = f"{path}.version"
-        if deployment and system.version not in deployment.versions:
+        if system.tiered and system.version != "2.15":
+            said = f'intelligent tiering needs a metadata configuration, which Lustre "{system.version}" has not'
+            yield Problem(id="lustre-version", path=where, said=said, hint='use version "2.15"')
+        elif deployment and system.version not in deployment.versions:
             said = f'{system.deployment} does not run Lustre "{system.version}"'
             yield Problem(id="lustre-version", path=where, said=said, hint=f"use {_quoted(deployment.versions)}")
         elif system.version == "2.10" and system.links:
             said = 'Lustre "2.10" takes no links to buckets'
+            yield Problem(id="lustre-version", path=where, said=said, hint='use "2.12" or "2.15"')
+        elif system.version == "2.10":
+            said = 'the Lustre client 2.15 of Amazon Linux 2023, which every node runs, mounts no Lustre "2.10"'
             yield Problem(id="lustre-version", path=where, said=said, hint='use "2.12" or "2.15"')
 
 
@@ -297,7 +313,10 @@ def links_attach(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     most = cat.lustre.associations_max
     for path, system in systems(stack):
         deployment = deployment_of(system, cat)
-        if system.links and deployment and not deployment.associations:
+        if system.links and system.tiered:
+            said = "intelligent tiering takes no links to buckets"
+            yield Problem(id="lustre-links", path=f"{path}.links", said=said, hint="take links out, or use storage SSD")
+        elif system.links and deployment and not deployment.associations:
             said = f"{system.deployment} takes no links to buckets"
             yield Problem(
                 id="lustre-links", path=f"{path}.links", said=said, hint="use SCRATCH_2, PERSISTENT_1 or PERSISTENT_2"
@@ -325,7 +344,7 @@ def links_attach(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
 
 
 def _overlaps(path: str, links: Sequence[LinkSpec]) -> Iterator[Problem]:
-    for first, second in file_systems.overlapping(links):
+    for first, second in lustre_plan.overlapping(links):
         index = max(place for place, link in enumerate(links) if link.path == second)
         said = (
             f'"{second}" is linked twice'
@@ -348,13 +367,76 @@ def _overlaps(path: str, links: Sequence[LinkSpec]) -> Iterator[Problem]:
 
 
 @rule(each="storage.lustre")
-def scratch_is_copied_or_expendable(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
-    """One failed disk ends data on scratch storage: it leaves by an export link, or someone says that it may go."""
+def what_jobs_write_is_saved(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
+    """One failed disk ends data on scratch storage, and a linked file system has no backups: what jobs write leaves by
+    an export link of new and changed files, or someone says that it may go.
+    """
     for path, system in systems(stack):
-        exports = any(link.export_events for link in system.links)
-        if system.scratch and not exports and not system.expendable:
-            said = (
-                f"what is written to {system.deployment} is lost with a failed server, and no link takes it to a bucket"
-            )
-            hint = "add a link with export events, use PERSISTENT_2, or say expendable: true"
-            yield Problem(id="lustre-scratch-unsaved", path=f"{path}.deployment", said=said, hint=hint)
+        if system.expendable or not (system.scratch or system.links):
+            continue
+        folder = _written(system)
+        if any(_saves(link, folder) for link in system.links):
+            continue
+        why = (
+            f"what is written to {system.deployment} is lost with a failed server"
+            if system.scratch
+            else f'"{system.name}" is linked to a bucket, so FSx makes no backups of it'
+        )
+        where = f"{path}.links" if system.links else f"{path}.deployment"
+        said = f"{why}, and no link takes {folder}, where jobs write, to a bucket"
+        hint = (
+            f"add a link of {folder} with export: [new, changed]"
+            if not system.links
+            else f"give the link of {folder} export: [new, changed]"
+        )
+        other = "use PERSISTENT_2, or say expendable: true" if system.scratch else "or say expendable: true"
+        yield Problem(
+            id="lustre-scratch-unsaved" if system.scratch else "lustre-unsaved",
+            path=where,
+            said=said,
+            hint=f"{hint}, {other}",
+            severity="error" if system.scratch else "warning",
+        )
+
+
+def _written(system: LustreSpec) -> str:
+    """Where jobs write on this file system: the folder linked to the checkpoint bucket, or the usual one."""
+    linked = sorted(link.path for link in system.links if link.bucket == "checkpoints")
+    return linked[0] if linked else "/checkpoints"
+
+
+def _saves(link: LinkSpec, folder: str) -> bool:
+    holds = link.path == folder or folder.startswith(link.path.rstrip("/") + "/")
+    return holds and {"new", "changed"} <= set(link.export_events)
+
+
+@rule()
+def exports_meet_nowhere(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
+    """Two file systems that export to one folder of a bucket overwrite each other's objects."""
+    seen: list[tuple[str, LustreSpec, LinkSpec]] = []
+    for path, system in systems(stack):
+        for index, link in enumerate(system.links):
+            if not link.export_events:
+                continue
+            for other, first in ((each, found) for _, each, found in seen):
+                if other.name == system.name or not _meet(first, link):
+                    continue
+                said = (
+                    f'"{system.name}" and "{other.name}" both export to {link.prefix} of the bucket {link.bucket}, and'
+                    " the later file replaces the earlier"
+                )
+                yield Problem(
+                    id="lustre-exports-meet",
+                    path=f"{path}.links[{index}].prefix",
+                    said=said,
+                    hint=f"give each a prefix of its own, such as /{system.name}",
+                )
+                break
+            seen.append((path, system, link))
+
+
+def _meet(first: LinkSpec, second: LinkSpec) -> bool:
+    if first.bucket != second.bucket:
+        return False
+    one, other = first.prefix.rstrip("/") + "/", second.prefix.rstrip("/") + "/"
+    return one.startswith(other) or other.startswith(one)

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 from components.accelerators import NoImageFamily
 from components.catalog import Catalog
+from components.file_systems.lustre import efa_clients
 from components.naming import listed
-from components.planning import lustre_clients, nodes
+from components.planning import nodes
 from components.planning.address_needs import accelerated
 from components.planning.rules.registry import rule
 from components.problems import Problem
@@ -40,7 +41,7 @@ def machines_reach_lustre_over_efa(stack: StackSpec, cat: Catalog) -> Iterator[P
 def images_set_efa_up_for_lustre(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """A script before the kubelet does it, which not every image runs."""
     for path, system in _with_efa(stack):
-        for pool in lustre_clients.able(system.zone, stack, cat):
+        for pool in efa_clients.able(system.zone, stack, cat):
             try:
                 family = nodes.image(pool, cat)
             except (KeyError, NoImageFamily):
@@ -64,9 +65,9 @@ def connections_suffice_for_efa(stack: StackSpec, cat: Catalog) -> Iterator[Prob
     has.
     """
     most = cat.lustre.efa_clients.connections_max
-    counts = lustre_clients.interfaces(stack, cat)
+    counts = efa_clients.interfaces(stack, cat)
     for path, system in _with_efa(stack):
-        beside = [pool for pool in lustre_clients.able(system.zone, stack, cat) if pool.name in counts]
+        beside = [pool for pool in efa_clients.able(system.zone, stack, cat) if pool.name in counts]
         served = any(counts[pool.name] for pool in beside)
         for pool in beside:
             if counts[pool.name]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from components import accelerators, fabrics, node_labels
 from components.catalog import Catalog, InstanceType, UnknownInstanceType
-from components.naming import listed
+from components.naming import did_you_mean, listed
 from components.planning import nodes
 from components.planning.rules.registry import rule
 from components.problems import Problem
@@ -63,7 +63,8 @@ def pool_names_differ(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     for index, pool in enumerate(stack.pools):
         path = f"pools[{index}]"
         if pool.name == node_labels.SYSTEM_POOL:
-            said = f'"{pool.name}" is the name of the cluster\'s own nodes, which carry it as their label {node_labels.POOL}'
+            label = node_labels.POOL
+            said = f'"{pool.name}" is the name of the cluster\'s own nodes, which carry it as their label {label}'
             yield Problem(id="name-taken", path=f"{path}.name", said=said, hint="use another, such as services")
         if pool.name in seen:
             said = f'the name "{pool.name}" is taken by {seen[pool.name]}'
@@ -151,6 +152,20 @@ def pool_types_are_driven(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
                 said = f"no adapter drives the {machine.accelerator.vendor} cards of {machine.name}"
                 hint = f"use a type with cards of {listed(sorted(accelerators.FAMILIES), 'or')}"
                 yield Problem(id="accelerator-unsupported", path=where, said=said, hint=hint)
+
+
+@rule(each="pools")
+def hosts_have_a_known_vendor(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
+    """Cards of a machine that exists need an adapter too."""
+    for index, pool in enumerate(stack.pools):
+        if pool.hosts and pool.hosts.vendor not in accelerators.FAMILIES:
+            known = sorted(accelerators.FAMILIES)
+            yield Problem(
+                id="accelerator-unsupported",
+                path=f"pools[{index}].hosts.vendor",
+                said=f'no adapter drives "{pool.hosts.vendor}" cards',
+                hint=did_you_mean(pool.hosts.vendor, known),
+            )
 
 
 @rule(each="pools")

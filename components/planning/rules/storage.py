@@ -6,14 +6,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from components import file_systems
 from components.catalog import Catalog, regions
+from components.file_systems.lustre import plan as lustre_plan
 from components.naming import did_you_mean, listed, nearest
-from components.planning import file_systems
+from components.planning import mounted_folders
 from components.planning.address_needs import accelerated
 from components.planning.rules.lustre import deployment_of, systems
 from components.planning.rules.registry import rule
 from components.problems import Problem
 from components.spec.stack import StackSpec
+
+# Pools whose jobs read datasets and write checkpoints all the time.
+_TRAINS = ("training", "finetuning")
 
 
 @rule(each="storage.lustre")
@@ -32,7 +37,7 @@ def file_system_zone_is_in_network(stack: StackSpec, cat: Catalog) -> Iterator[P
 @rule()
 def file_system_lies_beside_training(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """From another zone every byte is slower and paid for, and EFA doesn't reach at all."""
-    training = [pool for pool in stack.pools if pool.purpose == "training" and accelerated(pool, cat) and pool.zone]
+    training = [pool for pool in stack.pools if pool.purpose in _TRAINS and accelerated(pool, cat) and pool.zone]
     zones = {pool.zone for pool in training}
     served = {system.zone for _, system in systems(stack)}
     for path, system in systems(stack):
@@ -43,9 +48,73 @@ def file_system_lies_beside_training(stack: StackSpec, cat: Catalog) -> Iterator
             continue
         lonely = [pool for pool in training if pool.zone not in served]
         names = listed([f'"{pool.name}" in {pool.zone}' for pool in lonely])
-        said = f'"{system.name}" lies in {system.zone}, the training pool {names}'
+        said = f'"{system.name}" lies in {system.zone}, the pool {names}'
         said += ", where EFA does not reach it" if system.efa else ", so that every read crosses zones and is charged"
         yield Problem(id="lustre-zone", path=f"{path}.zone", said=said, hint=f"use {lonely[0].zone}, or move the pool")
+
+
+@rule()
+def file_systems_are_mounted(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
+    """Tasks mount datasets and checkpoints: from a file system in their pool's zone, or from the one linked to the
+    buckets. Another one is paid for and reachable by no task file.
+    """
+    found = file_systems.systems(stack, cat)
+    mounted = {each.system.name for each in mounted_folders.of_stack(stack, cat) if each.content}
+    for each in found:
+        if each.name in mounted:
+            continue
+        homes = listed(sorted({f'"{name}"' for name in mounted}))
+        said = f'no task mounts "{each.name}": datasets and checkpoints of every pool lie on {homes}'
+        yield Problem(
+            id="file-system-unused",
+            path=f"{each.path}.name",
+            said=said,
+            hint="take it out, or put it into the zone of a pool that has none",
+            severity="warning",
+        )
+
+
+@rule()
+def pools_have_a_file_system_beside_them(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
+    """A pool in another zone reads everything across zones: slower, charged for each byte, and not over EFA."""
+    found = file_systems.systems(stack, cat)
+    if not found or any(each.zone is None for each in found):
+        return
+    zones = {each.zone for each in found}
+    for index, pool in enumerate(stack.pools):
+        if pool.purpose not in _TRAINS or not accelerated(pool, cat) or pool.zone is None or pool.zone in zones:
+            continue
+        if not any(other.zone in zones for other in stack.pools if other.purpose in _TRAINS):
+            continue  # then the file system stands in the wrong zone, which has its own rule
+        said = (
+            f'"{pool.name}" lies in {pool.zone}, and the file systems in {listed(sorted(str(each) for each in zones))}'
+        )
+        yield Problem(
+            id="pool-far-from-storage",
+            path=f"pools[{index}].zone",
+            said=f"{said}: its jobs read across zones, which is charged",
+            hint=f"add a file system in {pool.zone}, or move the pool",
+            severity="warning",
+        )
+
+
+@rule()
+def settings_fit_their_kind(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
+    """Kinds of file systems are those of the adapters, which read the settings."""
+    for index, each in enumerate(stack.storage.file_systems):
+        path = f"storage.file_systems[{index}]"
+        kind = file_systems.KINDS.get(each.kind)
+        if kind is None or each.kind == "lustre":
+            known = sorted(name for name in file_systems.KINDS if name != "lustre")
+            said = f'"{each.kind}" is no kind of file system'
+            hint = (
+                "declare it under storage.lustre"
+                if kind
+                else did_you_mean(each.kind, known) or f"use {listed(known, 'or')}"
+            )
+            yield Problem(id="file-system-kind", path=f"{path}.kind", said=said, hint=hint)
+        else:
+            yield from kind.problems(each, path)
 
 
 @rule()
@@ -54,7 +123,7 @@ def file_system_holds_dataset_twice(stack: StackSpec, cat: Catalog) -> Iterator[
     by bit needs less.
     """
     dataset = stack.storage.datasets.size_gib
-    factor = file_systems.DATASET_FACTOR
+    factor = lustre_plan.DATASET_FACTOR
     linked = [
         (path, system) for path, system in systems(stack) if any(link.bucket == "datasets" for link in system.links)
     ]

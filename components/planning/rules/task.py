@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import gcd
 
+from components import accelerators, fabrics, file_systems
 from components.catalog import Catalog
 from components.naming import did_you_mean, listed
 from components.planning.rules.registry import until_unread
 from components.planning.shares import cards_per_node, queue_cards
 from components.problems import Problem
 from components.spec.form import SelfHosted
-from components.spec.pools import PoolSpec
+from components.spec.pools import HostSpec, PoolSpec
 from components.spec.queues import QueueSpec
 from components.spec.reading.partial import UnreadError
 from components.spec.stack import StackSpec
@@ -61,6 +62,14 @@ class Case:
     @property
     def cards(self) -> int:
         return self.task.resources.nodes * self.per_node
+
+    @property
+    def processes_per_node(self) -> int:
+        """One on each card, or as many as the family wants: what parallelism divides."""
+        node = fabrics.node_of(self.pool, self.cat) if self.pool else None
+        instance = None if isinstance(node, HostSpec) else node
+        vendor = node.vendor if isinstance(node, HostSpec) else ""
+        return accelerators.processes_per_node(instance, vendor, self.per_node)
 
 
 TaskRule = Callable[[Case], Iterator[Problem]]
@@ -150,26 +159,29 @@ def parallelism_divides(case: Case) -> Iterator[Problem]:
     split = case.task.parallelism
     tensor, pipeline, context, expert = split.tensor or 1, split.pipeline or 1, split.context or 1, split.expert or 1
     group, nodes = tensor * pipeline * context, case.task.resources.nodes
+    per_node = case.processes_per_node
+    total = nodes * per_node
+    word = "cards" if per_node == case.per_node else "processes"
     product = f"tensor {tensor} x pipeline {pipeline} x context {context} = {group}"
-    cards = f"{nodes} nodes x {case.per_node} = {case.cards} cards"
-    if case.cards % group:
+    ranks = f"{nodes} nodes x {per_node} = {total} {word}"
+    if total % group:
         room = case.pool.max_nodes - case.pool.spares if case.pool else 0
-        fewer = _nearest_nodes(group, case.per_node, nodes, room)
+        fewer = _nearest_nodes(group, per_node, nodes, room)
         hint = f"use {fewer}, or another split" if fewer else "use another split"
-        said = f"{product} does not divide {cards}: data-parallel ranks would be {case.cards / group:.2f}"
+        said = f"{product} does not divide {ranks}: data-parallel ranks would be {total / group:.2f}"
         yield Problem(id="task-parallelism", path="parallelism", said=said, hint=hint)
         return
-    data = case.cards // group
+    data = total // group
     if (data * context * tensor) % expert:
-        ranks = f"{data * context * tensor} ranks (data {data} x context {context} x tensor {tensor})"
-        said = f"expert {expert} does not divide the {ranks} of a stage"
+        members = f"{data * context * tensor} ranks (data {data} x context {context} x tensor {tensor})"
+        said = f"expert {expert} does not divide the {members} of a stage"
         yield Problem(id="task-parallelism", path="parallelism.expert", said=said, hint="use a divisor of them")
-    if tensor > case.per_node:
+    if tensor > per_node:
         said = (
-            f"tensor {tensor} spans several nodes of {case.per_node} cards, over the network instead of the node's own"
+            f"tensor {tensor} spans several nodes of {per_node} {word}, over the network instead of the node's own"
             " links"
         )
-        hint = f"use at most {case.per_node}, and more pipeline stages"
+        hint = f"use at most {per_node}, and more pipeline stages"
         yield Problem(id="task-tensor-over-nodes", path="parallelism.tensor", said=said, hint=hint, severity="warning")
 
 
@@ -253,7 +265,7 @@ def paths_are_mounted(case: Case) -> Iterator[Problem]:
             id="task-path", path="storage.checkpoint.path", said=said, hint=f"use /checkpoints{storage.checkpoint.path}"
         )
     uses = [key for key, part in (("dataset", storage.dataset), ("checkpoint", storage.checkpoint)) if part]
-    if uses and case.stack.on_aws and not case.stack.storage.lustre:
+    if uses and case.stack.on_aws and not any(kind.present(case.stack) for kind in file_systems.KINDS.values()):
         said = "the stack has no file system to mount from"
         yield Problem(
             id="task-path", path=f"storage.{uses[0]}", said=said, hint="add one under storage.lustre of the stack file"

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from components import accelerators, catalog
-from components.accelerators import Accelerator, DevicePlugin, HostMount, NoImageFamily, UnknownVendor
+from components.accelerators import Accelerator, DevicePlugin, HostMount, NoImageFamily, UnknownVendor, nvidia
+from components.catalog import addons
+from components.manifests.jobs import jobset
+from components.planning.rules import check
+from components.planning.shares import with_default_queues
+from components.problems import errors, render
+from components.spec.reading.reader import read_text
+from components.spec.stack import StackSpec
+from tests.given import SMALL_TASK, task_of
 
 CAT = catalog.load()
 
@@ -91,6 +99,49 @@ def test_xid_79_asks_for_another_node_and_xid_13_for_a_look_at_the_program():
     assert nvidia.health_code("9999") is None
 
 
+def test_the_codes_that_ask_for_another_node_are_those_of_the_monitoring_agent():
+    # WellKnownXidCodes of eks-node-monitoring-agent v1.7.0.
+    agents = [
+        "46",
+        "48",
+        "54",
+        "62",
+        "63",
+        "64",
+        "74",
+        "79",
+        "95",
+        "109",
+        "110",
+        "119",
+        "120",
+        "136",
+        "140",
+        "142",
+        "143",
+        "151",
+        "155",
+        "156",
+        "158",
+    ]
+    known = accelerators.for_vendor("nvidia").health_codes
+    assert [each.code for each in known if each.action in ("replace", "reboot")] == agents
+    assert [each.code for each in known] == sorted({each.code for each in known}, key=int)
+    page_fault = accelerators.for_vendor("nvidia").health_code("31")
+    assert page_fault is not None and page_fault.action == "application"
+
+
+def test_the_table_of_codes_is_read_again_when_the_agent_has_a_new_minor_release():
+    shipped = addons.ADDONS.pin("eks-node-monitoring-agent", "1.35").version
+    assert shipped.startswith(f"v{nvidia.MONITORING_AGENT_RELEASE.rpartition('.')[0]}.")
+
+
+def test_every_neuron_fault_of_the_agent_asks_for_another_node():
+    known = {each.code: each.action for each in accelerators.for_vendor("neuron").health_codes}
+    faults = ("DMAError", "HBMUncorrectableError", "NCUncorrectableError", "SRAMUncorrectableError")
+    assert known == {f"Neuron{each}": "replace" for each in faults}
+
+
 def test_the_neuron_runtime_meets_on_the_first_worker():
     assert accelerators.for_vendor("neuron").job_environment(cards=16) == {
         "NEURON_RT_ROOT_COMM_ID": "$(MASTER_ADDR):62182"
@@ -108,3 +159,46 @@ def test_a_made_up_family_is_one_value_and_one_entry(monkeypatch: pytest.MonkeyP
     assert family.job_environment(cards=4) == {"ACME_CARDS": "4"}
     assert dict(family.labels) == {"trainshed.io/accelerator": "acme"}
     assert family.image_family("x86_64") == "CUSTOM"
+
+
+def test_neuron_has_a_process_for_each_logical_core():
+    counts = {
+        name: accelerators.processes_per_node(CAT.instance(name), "", CAT.instance(name).cards)
+        for name in ("trn1.32xlarge", "trn2.48xlarge", "p5.48xlarge", "m7i.8xlarge")
+    }
+    assert counts == {"trn1.32xlarge": 32, "trn2.48xlarge": 64, "p5.48xlarge": 8, "m7i.8xlarge": 1}
+
+
+RACK = """config:
+  trainshed:environment: prod
+  trainshed:form: {kind: self-hosted, kubeconfig: {secure: "v1:bm90LWEta2V5:eA=="}, storage_class: shared}
+  trainshed:pools:
+    - name: train
+      purpose: training
+      nodes: 2
+      fabric: tcp
+      hosts: {accelerator: npu7, vendor: VENDOR, cards: 8, vcpu: 96, memory_gib: 1024}
+"""
+
+
+def rack(vendor: str) -> StackSpec:
+    reading = read_text(RACK.replace("VENDOR", vendor), "rack.yaml")
+    assert reading.stack is not None and not errors(reading.problems), [render(each) for each in reading.problems]
+    return reading.stack
+
+
+def test_a_made_up_family_runs_a_job_on_machines_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(accelerators.FAMILIES, "acme", made_up())
+    given = with_default_queues(rack("acme"), CAT)
+    assert not errors(check(given, CAT))
+    rendered = jobset.render(task_of(SMALL_TASK), given, CAT)
+    job = next(each for each in rendered if each["kind"] == "JobSet")["spec"]["replicatedJobs"][0]["template"]["spec"]
+    [container] = job["template"]["spec"]["containers"]
+    assert container["resources"]["limits"]["acme.example/npu"] == "8"
+    environment = {each["name"]: each.get("value") for each in container["env"]}
+    assert (environment["ACME_CARDS"], environment["COLLECTIVE_BACKEND"]) == ("8", "acl")
+
+
+def test_cards_of_a_vendor_without_an_adapter_are_refused_with_the_known_ones() -> None:
+    found = [render(each) for each in errors(check(rack("habana"), CAT))]
+    assert found == ['pools[0].hosts.vendor: no adapter drives "habana" cards; use one of: neuron, nvidia']

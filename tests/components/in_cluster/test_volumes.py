@@ -114,7 +114,11 @@ def test_datasets_are_read_only_in_the_pods_reference_and_at_its_mount() -> None
     """The driver's own mount follows the pod's reference, so the volume's word alone would not do."""
     machine = machine_of(stack("prod").pool("pretrain"), CAT)
     assert machine is not None
-    reference = [each for each in volumes.volumes(task("llama-405b"), machine) if each["name"] == "datasets"]
+    reference = [
+        each
+        for each in volumes.volumes(task("llama-405b"), machine, {"datasets": "datasets", "checkpoints": "checkpoints"})
+        if each["name"] == "datasets"
+    ]
     assert reference == [{"name": "datasets", "persistentVolumeClaim": {"claimName": "datasets", "readOnly": True}}]
     mount = [each for each in volumes.mounts(task("llama-405b")) if each["name"] == "datasets"]
     assert mount == [{"name": "datasets", "mountPath": "/datasets", "readOnly": True}]

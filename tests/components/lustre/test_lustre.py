@@ -267,8 +267,9 @@ def test_logs_go_where_fsx_may_write_and_are_kept_for_a_while() -> None:
 def test_alarms_watch_space_inodes_and_throughput() -> None:
     records = declared(**TRAIN)
     space, inodes, rate = (named(records, f"lustre-train-{word}").inputs for word in ("space", "inodes", "throughput"))
-    assert (space["metricName"], space["comparisonOperator"]) == ("FreeDataStorageCapacity", "LessThanThreshold")
-    assert space["threshold"] == 76800 * 1024**3 * 15 / 100
+    assert [each["metric"]["stat"] for each in space["metricQueries"][1:]] == ["Minimum", "SampleCount"]
+    assert {each["metric"]["period"] for each in space["metricQueries"][1:]} == {60}
+    assert (space["threshold"], space["comparisonOperator"]) == (15, "LessThanThreshold")
     assert inodes["dimensions"] == {"FileSystemId": "lustre-train-system-id", "StorageTargetId": "MDT0000"}
     assert rate["metricQueries"][0]["expression"] == "100 * (reads + writes) / PERIOD(reads) / 37500000000"
     assert rate["threshold"] == 90

@@ -49,7 +49,7 @@ def test_the_calendar_of_a_stack_is_in_the_order_of_time() -> None:
     ]
     other = pool(name="other", capacity={"kind": "block", "blocks": parts})
     found = blocks.calendar([pool(), other, PoolSpec.model_validate(PRETRAIN)])
-    assert [each["reservation"] for each in found] == [IDS[0], "cr-3a1b2c3d4e5f60718", IDS[1]]
+    assert [each.reservation for each in found] == [IDS[0], "cr-3a1b2c3d4e5f60718", IDS[1]]
 
 
 def test_an_incomplete_block_has_no_window_and_is_left_to_the_rule() -> None:

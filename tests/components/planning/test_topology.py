@@ -41,7 +41,7 @@ def test_depths_are_never_mixed_in_one_topology(cat: Catalog) -> None:
 def test_a_stacks_topology_names_its_pools_with_cards(cat: Catalog) -> None:
     found = topology.of_stack(stack(PRETRAIN, FINETUNE, PREPROCESS), cat)
     assert sorted(found) == ["finetune", "pretrain"]
-    assert found["pretrain"] == {
+    assert found["pretrain"].as_plan() == {
         "name": "network-3",
         "levels": [*LAYERS[:3], HOST],
         "leaf": LAYERS[2],

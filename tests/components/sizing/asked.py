@@ -15,7 +15,9 @@ from components.spec.sizing import ModelSpec, Precision
 CAT = catalog.load()
 LLAMA_3_8B = "model: {layers: 32, hidden: 4096, heads: 32, kv_heads: 8, ffn: 14336, vocab: 128256, sequence: 8192}\n"
 LLAMA_3_70B = "model: {layers: 80, hidden: 8192, heads: 64, kv_heads: 8, ffn: 28672, vocab: 128256, sequence: 8192}\n"
-LLAMA_3_405B = "model: {layers: 126, hidden: 16384, heads: 128, kv_heads: 8, ffn: 53248, vocab: 128256, sequence: 8192}\n"
+LLAMA_3_405B = (
+    "model: {layers: 126, hidden: 16384, heads: 128, kv_heads: 8, ffn: 53248, vocab: 128256, sequence: 8192}\n"
+)
 
 
 def planned(text: str) -> Plan:

@@ -37,7 +37,10 @@ def test_core_step_times_are_within_twelve_percent_at_the_median_and_twenty_five
 
 
 def test_the_median_over_all_rows_beats_six_n_d_at_forty_percent_by_half() -> None:
-    naive = sorted(abs(6 * r.shape.multiplied * r.tokens / (0.4 * r.machine.card.tflops * 1e12 * r.cards) / r.seconds - 1) for r in ROWS)
+    naive = sorted(
+        abs(6 * r.shape.multiplied * r.tokens / (0.4 * r.machine.card.tflops * 1e12 * r.cards) / r.seconds - 1)
+        for r in ROWS
+    )
     assert statistics.median(errors(list(ROWS))) < statistics.median(naive) / 2
 
 

@@ -25,11 +25,15 @@ def test_young_s_interval_on_1250_nodes(hours: float, cost: float, interval: int
 
 
 def test_daly_is_near_young_while_checkpoints_are_cheap() -> None:
-    assert goodput.daly(60, 2.95 * 3600) == pytest.approx(1129 - 60 + 1129 * ((60 / 21240) ** 0.5 / 3 + 60 / 21240 / 9), abs=1)
+    assert goodput.daly(60, 2.95 * 3600) == pytest.approx(
+        1129 - 60 + 1129 * ((60 / 21240) ** 0.5 / 3 + 60 / 21240 / 9), abs=1
+    )
     assert goodput.daly(100, 40) == 40
 
 
-@pytest.mark.parametrize(("failures", "repair_days", "spares"), [(8.1, 1, 15), (4.7, 1, 10), (8.1, 0.25, 6), (4.7, 0.25, 4)])
+@pytest.mark.parametrize(
+    ("failures", "repair_days", "spares"), [(8.1, 1, 15), (4.7, 1, 10), (8.1, 0.25, 6), (4.7, 0.25, 4)]
+)
 def test_spares_cover_ninety_nine_percent_of_repairs(failures: float, repair_days: float, spares: int) -> None:
     assert goodput.spares(1250, failures / 1250, repair_days) == spares
 

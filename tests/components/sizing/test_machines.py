@@ -37,7 +37,10 @@ def test_an_unknown_card_is_none_and_has_a_nearest_one() -> None:
 
 
 def test_fast_links_end_with_the_node_or_the_rack() -> None:
-    reach = {name: machines.of_instance(CAT.instance(name)) for name in ("p5.48xlarge", "p5.4xlarge", "p6e-gb200.36xlarge", "g5.8xlarge")}
+    reach = {
+        name: machines.of_instance(CAT.instance(name))
+        for name in ("p5.48xlarge", "p5.4xlarge", "p6e-gb200.36xlarge", "g5.8xlarge")
+    }
     assert {name: made.domain for name, made in reach.items() if made} == {
         "p5.48xlarge": 8,
         "p5.4xlarge": 1,

@@ -10,7 +10,9 @@ from components.sizing import calibration, memory
 from components.sizing.layout import Layout
 from tests.components.sizing.asked import gpt, job, planned
 
-PLAIN = Layout(tensor=8, pipeline=8, virtual=3, micro_batch=1, sequence_parallel=False, recompute="none", fused_attention=False)
+PLAIN = Layout(
+    tensor=8, pipeline=8, virtual=3, micro_batch=1, sequence_parallel=False, recompute="none", fused_attention=False
+)
 
 
 @pytest.mark.parametrize("held", calibration.memories(), ids=lambda held: held.id)
@@ -48,7 +50,10 @@ def test_a_gated_grouped_query_layer_agrees_with_megatron_s_generalisation() -> 
 def test_each_sharding_shares_one_state_more_over_the_data_ranks() -> None:
     found = gpt(24, 2304, 24)
     layout = Layout(data=8, sequence_parallel=True, recompute="selective")
-    held = {kind: memory.of(job(found, precision="bf16"), replace(layout, sharding=kind)) for kind in ("ddp", "zero1", "zero2", "zero3")}
+    held = {
+        kind: memory.of(job(found, precision="bf16"), replace(layout, sharding=kind))
+        for kind in ("ddp", "zero1", "zero2", "zero3")
+    }
     weights = 2 * memory_parameters(found) / memory.GIB
     assert held["ddp"].weights == pytest.approx(weights)
     assert (held["ddp"].gradients, held["ddp"].optimizer) == (pytest.approx(2 * weights), pytest.approx(6 * weights))

@@ -45,9 +45,12 @@ def test_a_goal_that_the_nodes_miss_is_a_warning_with_the_nodes_that_would_do() 
 
 
 def test_a_goal_that_no_number_of_nodes_reaches_names_the_fastest_plan() -> None:
-    made = planned(RUN.replace("global_batch: 1024", "global_batch: 64").replace(", nodes: 128", "") + "goal: {days: 2}\n")
+    made = planned(
+        RUN.replace("global_batch: 1024", "global_batch: 64").replace(", nodes: 128", "") + "goal: {days: 2}\n"
+    )
     assert (
-        made.problems[-1].said == f"2 days can't be reached: the fastest plan found takes {made.days.expected:.1f} on {made.nodes:,} nodes"
+        made.problems[-1].said
+        == f"2 days can't be reached: the fastest plan found takes {made.days.expected:.1f} on {made.nodes:,} nodes"
     )
     assert made.problems[-1].hint == "raise training.global_batch, so that more cards find work, or goal.days"
 
@@ -63,7 +66,9 @@ def test_the_answer_has_every_key_and_cards_nodes_pods_and_processes_apart() -> 
     data = answer.as_json(planned(RUN))
     assert set(data) >= KEYS
     assert (data["cards"], data["nodes"], data["pods"], data["processes"]) == (1024, 128, 128, 1024)
-    assert 0.1 <= data["reserve"]["fraction"] <= 0.2 and data["reserve"]["nodes"] == math.ceil(128 * data["reserve"]["fraction"])
+    assert 0.1 <= data["reserve"]["fraction"] <= 0.2 and data["reserve"]["nodes"] == math.ceil(
+        128 * data["reserve"]["fraction"]
+    )
     for key in ("step_seconds", "days", "cost"):
         assert data[key]["low"] < data[key]["expected"] < data[key]["high"]
     assert sum(data["step_seconds"]["split"].values()) == pytest.approx(data["step_seconds"]["expected"], rel=1e-4)
@@ -113,7 +118,9 @@ def test_money_is_nodes_with_spares_times_hours_times_the_catalog_s_price() -> N
 
 
 def test_what_has_no_price_is_unpriced_and_never_nothing() -> None:
-    data = answer.as_json(planned(LLAMA_3_8B + "training: {tokens: 1T}\nhardware: {instance_type: trn2.48xlarge, nodes: 8}\n"))["cost"]
+    data = answer.as_json(
+        planned(LLAMA_3_8B + "training: {tokens: 1T}\nhardware: {instance_type: trn2.48xlarge, nodes: 8}\n")
+    )["cost"]
     assert data["expected"] == "unpriced"
     assert data["by_capacity"]["on-demand"] == "unpriced: no on-demand price of trn2.48xlarge in us-east-2 is known"
     other = answer.as_json(planned(LLAMA_3_8B + "training: {tokens: 1T}\nhardware: {accelerator: h100, nodes: 8}\n"))
@@ -128,7 +135,10 @@ def test_the_sections_to_paste_read_without_an_error_and_hold_the_plan() -> None
     from components.problems import errors
     from components.spec.reading.reader import read_text
 
-    for text in (RUN, LLAMA_3_8B + "training: {tokens: 1B, method: lora}\nhardware: {instance_type: p5.48xlarge, nodes: 2}\n"):
+    for text in (
+        RUN,
+        LLAMA_3_8B + "training: {tokens: 1B, method: lora}\nhardware: {instance_type: p5.48xlarge, nodes: 2}\n",
+    ):
         made = planned(text)
         section = answer.as_json(made)["stack"]
         config = {
@@ -167,7 +177,13 @@ def test_a_stack_that_carries_the_plan_has_nothing_to_say() -> None:
 def test_a_stack_that_falls_short_of_the_plan_is_warned_with_both_numbers() -> None:
     made = planned(RUN)
     short = StackFigures(
-        instance_type="p5en.48xlarge", cards=512, spares=0, lustre_gib=9600, lustre_bandwidth=1e9, days=7, budget_monthly_usd=1000
+        instance_type="p5en.48xlarge",
+        cards=512,
+        spares=0,
+        lustre_gib=9600,
+        lustre_bandwidth=1e9,
+        days=7,
+        budget_monthly_usd=1000,
     )
     found = stack_check(short, made)
     assert [problem.id for problem in found] == [
@@ -190,5 +206,7 @@ def test_a_stack_that_falls_short_of_the_plan_is_warned_with_both_numbers() -> N
 
 def test_a_stack_of_more_than_twice_the_cards_is_worth_a_note() -> None:
     made = planned(RUN)
-    found = stack_check(StackFigures(instance_type=None, cards=4096, spares=20, lustre_gib=None, lustre_bandwidth=None), made)
+    found = stack_check(
+        StackFigures(instance_type=None, cards=4096, spares=20, lustre_gib=None, lustre_bandwidth=None), made
+    )
     assert [(problem.id, problem.severity) for problem in found] == [("plan-cards", "note")]

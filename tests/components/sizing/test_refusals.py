@@ -119,7 +119,8 @@ TOKENS = "training: {tokens: 1T}\n"
             "task.yaml:1:42 model.heads: hidden 4096 does not divide by 31 heads; give model.head_dim",
         ),
         (
-            "model: {layers: 32, hidden: 4096, heads: 32, vocab: 32000, sequence: 4096, experts: {count: 8, active: 9}}\n" + TOKENS,
+            "model: {layers: 32, hidden: 4096, heads: 32, vocab: 32000, sequence: 4096, experts: {count: 8, active: 9}}\n"
+            + TOKENS,
             "task.yaml:1:104 model.experts.active: 9 active experts outnumber the 8 experts; at most 8",
         ),
         (
@@ -163,8 +164,12 @@ def test_everything_wrong_is_told_at_once_in_the_file_s_order() -> None:
 
 
 def test_text_that_is_no_task_is_refused_with_its_place() -> None:
-    assert refused("model: [\n") == ["task.yaml:2:1 this is not YAML: did not find expected node content; while parsing a flow node"]
-    assert refused("") == ["the task file task.yaml holds no task; the planner needs at least model and training.tokens"]
+    assert refused("model: [\n") == [
+        "task.yaml:2:1 this is not YAML: did not find expected node content; while parsing a flow node"
+    ]
+    assert refused("") == [
+        "the task file task.yaml holds no task; the planner needs at least model and training.tokens"
+    ]
 
 
 @pytest.mark.parametrize(

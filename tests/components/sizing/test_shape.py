@@ -44,7 +44,11 @@ def test_latent_attention_and_experts_give_deepseek_v3_its_671_billion_parameter
 
 
 def test_a_plain_block_has_two_matrices_with_biases_and_tied_embeddings_count_once() -> None:
-    bloom = shape.of(ModelSpec(layers=70, hidden=14336, heads=112, vocab=250880, sequence=2048, gated_mlp=False, tied_embeddings=True))
+    bloom = shape.of(
+        ModelSpec(
+            layers=70, hidden=14336, heads=112, vocab=250880, sequence=2048, gated_mlp=False, tied_embeddings=True
+        )
+    )
     # The published 176,247,271,424 with the norm after BLOOM's embedding (2 h) left out.
     assert bloom.total == 176_247_271_424 - 2 * 14336
     assert bloom.ffn == 4 * 14336
@@ -53,7 +57,15 @@ def test_a_plain_block_has_two_matrices_with_biases_and_tied_embeddings_count_on
 def test_megatron_s_own_formula_agrees_on_gpt_3() -> None:
     layers, hidden, vocab, sequence = 96, 12288, 51200, 2048
     found = shape.of(
-        ModelSpec(layers=layers, hidden=hidden, heads=96, vocab=vocab, sequence=sequence, gated_mlp=False, tied_embeddings=True)
+        ModelSpec(
+            layers=layers,
+            hidden=hidden,
+            heads=96,
+            vocab=vocab,
+            sequence=sequence,
+            gated_mlp=False,
+            tied_embeddings=True,
+        )
     )
     megatron = 12 * layers * hidden**2 * (1 + 13 / (12 * hidden) + (vocab + sequence) / (12 * layers * hidden))
     assert found.total == pytest.approx(megatron, rel=2e-4)

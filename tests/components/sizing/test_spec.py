@@ -16,7 +16,9 @@ from tests.components.sizing.asked import CAT, LLAMA_3_8B
     "written", ["15.6e12", "15_600_000_000_000", "15.6T", "15.6 T", "15600B", "15600000000000", "1.56e+13", "'15.6e12'"]
 )
 def test_fifteen_point_six_trillion_tokens_are_one_number_however_written(written: str) -> None:
-    read = reading.read_text(f"{LLAMA_3_8B}training: {{tokens: {written}}}\nhardware: {{nodes: 16}}\n", "task.yaml", CAT)
+    read = reading.read_text(
+        f"{LLAMA_3_8B}training: {{tokens: {written}}}\nhardware: {{nodes: 16}}\n", "task.yaml", CAT
+    )
     assert read.problems == ()
     assert read.request is not None and read.request.spec.training.tokens == 15.6e12
 
@@ -40,15 +42,22 @@ def test_the_sections_of_the_job_are_left_to_the_job() -> None:
 
 
 def test_the_nodes_of_the_job_are_those_of_the_plan_when_hardware_leaves_them_out() -> None:
-    read = reading.read_text(f"resources: {{pool: a, nodes: 12}}\n{LLAMA_3_8B}training: {{tokens: 1T}}\n", "task.yaml", CAT)
+    read = reading.read_text(
+        f"resources: {{pool: a, nodes: 12}}\n{LLAMA_3_8B}training: {{tokens: 1T}}\n", "task.yaml", CAT
+    )
     assert read.request is not None and read.request.nodes == 12
-    assert read.request.filled == ("hardware is left out: p5.48xlarge", "hardware.nodes is left out: resources.nodes, 12")
+    assert read.request.filled == (
+        "hardware is left out: p5.48xlarge",
+        "hardware.nodes is left out: resources.nodes, 12",
+    )
 
 
 @pytest.mark.parametrize("name", ["latent_attention", "mla", "latent"])
 def test_latent_attention_goes_by_three_names(name: str) -> None:
     data = document.read(
-        "model: {layers: 4, hidden: 512, heads: 8, vocab: 1000, sequence: 512, " + name + ": {kv_rank: 64, q_rank: 128, rope_dim: 16}}\n"
+        "model: {layers: 4, hidden: 512, heads: 8, vocab: 1000, sequence: 512, "
+        + name
+        + ": {kv_rank: 64, q_rank: 128, rope_dim: 16}}\n"
         "training: {tokens: 1B}\n",
         "task.yaml",
     ).data

@@ -24,7 +24,17 @@ def seconds(layout: Layout, card: str = "a100-80", batch: int = 256) -> float:
 
 def test_the_parts_of_a_step_add_up() -> None:
     step = Clock(job(GPT_3, batch=256)).step(LAYOUT)
-    parts = (step.compute, step.tensor, step.bubble, step.pipeline, step.data, step.expert, step.context, step.optimizer, step.scale)
+    parts = (
+        step.compute,
+        step.tensor,
+        step.bubble,
+        step.pipeline,
+        step.data,
+        step.expert,
+        step.context,
+        step.optimizer,
+        step.scale,
+    )
     assert step.total == sum(parts) and min(parts) >= 0
 
 
@@ -43,7 +53,9 @@ def test_full_recomputation_costs_a_forward_pass() -> None:
     assert 1.28 < ratio < 1.36
     flops = hardware_flops(job(GPT_3, batch=256), replace(LAYOUT, recompute="full", fused_attention=False))
     layers, hidden, sequence, vocab = 96, 12288, 2048, 51200
-    megatron = 96 * 256 * sequence * layers * hidden**2 * (1 + sequence / (6 * hidden) + vocab / (16 * layers * hidden)) / 256
+    megatron = (
+        96 * 256 * sequence * layers * hidden**2 * (1 + sequence / (6 * hidden) + vocab / (16 * layers * hidden)) / 256
+    )
     assert flops == pytest.approx(megatron, rel=0.005)
 
 
@@ -69,7 +81,9 @@ def test_a_tensor_group_inside_the_node_beats_one_across_nodes() -> None:
     st.sampled_from([1, 2, 4]),
     st.sampled_from(["h100", "h200", "b200", "mi300x"]),
 )
-def test_a_faster_card_is_never_slower_and_more_data_ranks_never_slow_a_step(tensor: int, pipeline: int, data: int, card: str) -> None:
+def test_a_faster_card_is_never_slower_and_more_data_ranks_never_slow_a_step(
+    tensor: int, pipeline: int, data: int, card: str
+) -> None:
     layout = Layout(tensor=tensor, pipeline=pipeline, data=data)
     assert seconds(layout, card) < seconds(layout)
     assert seconds(replace(layout, data=2 * data)) < seconds(layout)
@@ -91,5 +105,7 @@ def test_every_fitted_constant_lies_in_its_range() -> None:
         (98, 7, (14, 14, 14)),
     ],
 )
-def test_layers_are_dealt_evenly_or_with_the_ends_counted_as_layers(layers: int, pipeline: int, dealt: tuple[int, int, int] | None) -> None:
+def test_layers_are_dealt_evenly_or_with_the_ends_counted_as_layers(
+    layers: int, pipeline: int, dealt: tuple[int, int, int] | None
+) -> None:
     assert stage_layers(layers, pipeline) == dealt

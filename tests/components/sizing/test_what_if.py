@@ -8,7 +8,10 @@ from components.sizing import reading, what_if
 from components.sizing.plan import Plan
 from tests.components.sizing.asked import CAT, LLAMA_3_8B
 
-TEXT = LLAMA_3_8B + "training: {tokens: 1T, global_batch: 512}\nhardware: {instance_type: p5.48xlarge, nodes: 8}\ngoal: {days: 30}\n"
+TEXT = (
+    LLAMA_3_8B
+    + "training: {tokens: 1T, global_batch: 512}\nhardware: {instance_type: p5.48xlarge, nodes: 8}\ngoal: {days: 30}\n"
+)
 DATA = reading.read_text(TEXT, "task.yaml", CAT).data
 
 

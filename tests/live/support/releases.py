@@ -38,7 +38,6 @@ class Understudies:
             if name in self.hooks and self._webhooks(name):
                 self._lead(name)
                 self._make_ready(name)
-        self._end_roles_made_anew()
         return False
 
     def _served(self, name: str) -> bool:
@@ -52,19 +51,6 @@ class Understudies:
     def _start(self, name: str) -> None:
         starter = controllers.start_jobset if name == "jobset" else controllers.start_kueue
         self.hooks[name] = starter(self.plane, limits=LIMITS, crds=False, redirect=False)
-
-    def _end_roles_made_anew(self) -> None:
-        """Take away the aggregated roles that Kubernetes itself makes again while Helm deletes a chart's roles.
-
-        The controller manager applies an aggregated role when one of its parts goes, even where the role itself has just gone (seen with
-        Kueue's two). What it makes is managed by nobody else. Helm would wait for it to go until its time is over.
-        """
-        for role in self.plane.api.all("rbac.authorization.k8s.io/v1", "ClusterRole"):
-            meta = role["metadata"]
-            managers = {entry["manager"] for entry in meta.get("managedFields") or []}
-            if meta["name"].startswith("kueue-") and managers == {"clusterrole-aggregation-controller"}:
-                with suppress(ApiError):
-                    self.plane.api.delete("rbac.authorization.k8s.io/v1", "ClusterRole", meta["name"])
 
     def _webhooks(self, name: str) -> list[Object]:
         found: list[Object] = []

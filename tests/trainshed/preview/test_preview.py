@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.whole import NAMES as STACKS
+
 ROOT = Path(__file__).resolve().parents[3]
 SMALLEST = """\
 config:
@@ -74,17 +76,44 @@ def test_two_previews_print_the_same(smallest: Path, answer: dict[str, Any]) -> 
     assert json.loads(trainshed("preview", str(smallest), "--json").stdout) == answer
 
 
-def test_a_person_gets_a_tree_plans_and_a_last_line(smallest: Path) -> None:
-    done = trainshed("preview", str(smallest), "--explain")
-    assert "network Network" in done.stdout
-    assert "16 cards on 2 nodes" in done.stdout
+def test_a_person_gets_a_verdict_cards_money_problems_quotas_and_where_to_look(smallest: Path) -> None:
+    done = trainshed("preview", str(smallest))
+    lines = done.stdout.splitlines()
+    assert lines[0] == "tiny (dev, cloud, us-west-2) is ready: no errors, no mandatory policy violations"
+    assert lines[1].startswith("16 cards on 2 nodes; ")
     assert "USD a month" in done.stdout
-    assert "network.nat_gateways" in done.stdout
+    starts = [next(at for at, line in enumerate(lines) if line.startswith(each)) for each in _ORDER]
+    assert starts == sorted(starts)
+
+
+_ORDER = ("tiny", "16 cards", "Problems: ", "Quotas to ask for", "  --problems")
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_the_first_screen_of_every_stack_is_at_most_40_lines_of_100_columns(stack: str) -> None:
+    lines = trainshed("preview", stack).stdout.splitlines()
+    assert len(lines) <= 40
+    assert [line for line in lines if len(line) > 100] == []
+
+
+def test_options_show_what_the_first_screen_leaves_out(smallest: Path) -> None:
+    words = ("--tree", "--cost", "--policies", "--quotas", "--addresses", "--problems")
+    shown = {word: trainshed("preview", str(smallest), word).stdout for word in words}
+    assert "network Network" in shown["--tree"]
+    assert "from" in shown["--cost"]
+    assert "exempted: " in shown["--policies"]
+    assert "Running On-Demand P instances" in shown["--quotas"]
+    assert "compute  usw2-az2" in shown["--addresses"]
+    assert "note: " in shown["--problems"]
+    assert "exempted: " not in trainshed("preview", str(smallest)).stdout
+
+
+def test_explain_lists_every_default_and_its_reason(smallest: Path) -> None:
+    done = trainshed("preview", str(smallest), "--explain")
     assert (
         "network.nat_gateways = one: a lost zone may stop a development cluster; a second gateway costs more than that"
         in done.stdout
     )
-    assert "resources in" in done.stdout.splitlines()[-1]
 
 
 def test_errors_go_to_standard_error_with_exit_code_1(tmp_path: Path) -> None:

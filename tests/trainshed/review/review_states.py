@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from components.record import UNKNOWN, Record
+from trainshed.preview.policies import Verdict
 from trainshed.review.sources import Side
 
 STACK = "urn:pulumi:prod::trainshed"
@@ -14,35 +16,27 @@ KEY = "aws:kms/key:Key"
 SUBNET = "aws:ec2/subnet:Subnet"
 GROUP = "aws:eks/nodeGroup:NodeGroup"
 TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
-UNKNOWN = "<unknown>"
 
 
 def urn(type_: str, name: str) -> str:
     return f"{STACK}::{type_}::{name}"
 
 
-def resource(type_: str, name: str, inputs: Mapping[str, Any] | None = None, **more: Any) -> dict[str, Any]:
-    """A record as `trainshed preview --json` lists it."""
+def resource(type_: str, name: str, inputs: Mapping[str, Any] | None = None, **more: Any) -> Record:
+    """A record as a preview makes it; `wired` says which input comes from which resources."""
     wired: Mapping[str, Sequence[str]] = more.pop("wired", {})
-    return {
-        "urn": urn(type_, name),
-        "type": type_,
-        "name": name,
-        "parent": "",
-        "custom": True,
-        "inputs": dict(inputs or {}),
-        "depends_on": sorted({each for urns in wired.values() for each in urns}),
-        "property_dependencies": {key: list(urns) for key, urns in wired.items()},
-        "protect": False,
-        "retain_on_delete": False,
-        "ignore_changes": [],
-        "aliases": [],
-        "provider": "",
+    more.setdefault("depends_on", tuple(sorted({each for urns in wired.values() for each in urns})))
+    return Record(
+        urn=urn(type_, name),
+        type=type_,
+        name=name,
+        inputs=dict(inputs or {}),
+        property_dependencies={key: tuple(urns) for key, urns in wired.items()},
         **more,
-    }
+    )
 
 
-def lustre(gib: int = 4800, **more: Any) -> dict[str, Any]:
+def lustre(gib: int = 4800, **more: Any) -> Record:
     inputs = {
         "storageCapacity": gib,
         "deploymentType": "PERSISTENT_2",
@@ -52,7 +46,7 @@ def lustre(gib: int = 4800, **more: Any) -> dict[str, Any]:
     return resource(LUSTRE, "lustre-train-system", inputs, **more)
 
 
-def group(name: str = "pretrain-nodes", nodes: int = 4, **inputs: Any) -> dict[str, Any]:
+def group(name: str = "pretrain-nodes", nodes: int = 4, **inputs: Any) -> Record:
     template = urn(TEMPLATE, "pretrain-template")
     return resource(
         GROUP,
@@ -69,11 +63,11 @@ def group(name: str = "pretrain-nodes", nodes: int = 4, **inputs: Any) -> dict[s
     )
 
 
-def template(**inputs: Any) -> dict[str, Any]:
+def template(**inputs: Any) -> Record:
     return resource(TEMPLATE, "pretrain-template", {"userData": "YQ==", **inputs})
 
 
-def side(*resources: Mapping[str, Any], label: str = "base", **more: Any) -> Side:
+def side(*resources: Record, label: str = "base", **more: Any) -> Side:
     settings = more.pop("settings", {"aws:region": "us-west-2", "trainshed:environment": "prod"})
-    more.setdefault("policies", ())
+    more.setdefault("verdict", Verdict())
     return Side(label=label, resources=resources, settings=settings, **more)

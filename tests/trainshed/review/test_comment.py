@@ -4,31 +4,41 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
+from datetime import date
 from typing import Any
 
+from components.problems import Problem, Where
+from components.record import Record
+from policies.evaluation import NotJudged, Violation
+from policies.exemptions import Exemption
+from policies.rules import Level
 from tests.trainshed.review.review_states import BUCKET, SUBNET, group, lustre, resource, side, template
-from trainshed.review.comment import comment, marker
-from trainshed.review.markdown import Section, code, text, written
+from trainshed.preview.policies import Exempted, Verdict
+from trainshed.review.comment.markdown import Section, code, text, written
+from trainshed.review.comment.whole import comment, marker
 from trainshed.review.verdict import Review, review
 
 
-def made(before: list[dict[str, Any]], after: list[dict[str, Any]], **more: Any) -> Review:
+def made(before: list[Record], after: list[Record], **more: Any) -> Review:
     return review("prod", side(*before, label="main (abc1234)"), side(*after, label="working tree", **more))
 
 
-def violation(level: str = "mandatory", name: str = "lustre-train-system", **more: Any) -> dict[str, Any]:
-    return {
-        "pack": "security",
-        "rule": "file-systems-encrypted",
-        "level": level,
-        "severity": "high",
-        "resource": f"urn:pulumi:prod::trainshed::aws:fsx/lustreFileSystem:LustreFileSystem::{name}",
-        "property": "kmsKeyId",
-        "message": (
-            'kmsKeyId is not set; wanted: a key. Fix: set kmsKeyId. Exemption: {"rule": "file-systems-encrypted"}'
-        ),
-        **more,
-    }
+def violation(level: Level = "mandatory", name: str = "lustre-train-system", message: str = "") -> Violation:
+    return Violation(
+        pack="security",
+        rule="file-systems-encrypted",
+        level=level,
+        severity="high",
+        urn=f"urn:pulumi:prod::trainshed::aws:fsx/lustreFileSystem:LustreFileSystem::{name}",
+        path="kmsKeyId",
+        message=message
+        or 'kmsKeyId is not set; wanted: a key. Fix: set kmsKeyId. Exemption: {"rule": "file-systems-encrypted"}',
+    )
+
+
+def told(*violations: Violation, doubts: Sequence[NotJudged] = (), exempted: Sequence[Exempted] = ()) -> Verdict:
+    return Verdict(violations=violations, unjudged=tuple(doubts), exempted=tuple(exempted))
 
 
 def test_the_first_line_is_the_marker_by_which_the_comment_is_found_again() -> None:
@@ -94,16 +104,14 @@ def test_sections_come_worst_first() -> None:
         made(
             before,
             after,
-            policies=(violation(), violation("advisory", "other")),
-            unjudged=(_doubt(),),
-            exempted=(_exemption(),),
+            verdict=told(violation(), violation("advisory", "other"), doubts=[_doubt()], exempted=[_exemption()]),
         )
     )
     titles = re.findall(r"^### (.*)$|<summary>(.*)</summary>", said, re.MULTILINE)
     assert ["".join(each) for each in titles] == [
         "Data in danger",
         "Node pools",
-        "Cost a month",
+        "Cost a month in USD, before and after",
         "Mandatory policy violations (1)",
         "Advice of the policies (1)",
         "What could not be judged (1)",
@@ -112,29 +120,25 @@ def test_sections_come_worst_first() -> None:
     ]
 
 
-def _doubt() -> dict[str, Any]:
-    return {
-        "pack": "security",
-        "rule": "iam-no-wildcards",
-        "resource": "urn:a::b::c::role",
-        "property": "policy",
-        "why": "is not known yet",
-    }
+def _doubt(path: str = "policy") -> NotJudged:
+    return NotJudged(
+        pack="security", rule="iam-no-wildcards", urn="urn:a::b::c::role", path=path, why="is not known yet"
+    )
 
 
-def _exemption() -> dict[str, Any]:
-    return {
-        "rule": "pods-no-host-paths",
-        "resource": "urn:a::b::c::exporter",
-        "urn_glob": "*",
-        "reason": "reads the node",
-        "owner": "ml-platform",
-        "expires": "2027-05-31",
-    }
+def _exemption() -> Exempted:
+    entry = Exemption(
+        rule="pods-no-host-paths",
+        urn_glob="*",
+        reason="reads the node",
+        owner="ml-platform",
+        expires=date(2027, 5, 31),
+    )
+    return Exempted(exemption=entry, urn="urn:a::b::c::exporter")
 
 
 def test_a_violation_has_its_rule_resource_fix_and_exemption_and_fails() -> None:
-    found = made([lustre()], [lustre(7200)], policies=(violation(),))
+    found = made([lustre()], [lustre(7200)], verdict=told(violation()))
     said = comment(found)
     assert found.exit_code == 1
     assert "- `file-systems-encrypted` (high) on `lustre-train-system`: kmsKeyId is not set; wanted: a key." in said
@@ -143,16 +147,18 @@ def test_a_violation_has_its_rule_resource_fix_and_exemption_and_fails() -> None
 
 
 def test_a_violation_of_the_base_is_told_as_such_and_advice_of_the_base_is_folded() -> None:
-    old = (violation(), violation("advisory", "other"))
-    found = review("prod", side(lustre(), policies=old), side(lustre(), policies=old))
+    old = told(violation(), violation("advisory", "other"))
+    found = review("prod", side(lustre(), verdict=old), side(lustre(), verdict=old))
     said = comment(found)
-    assert [each["new"] for each in found.violations] == [False, False]
+    assert [each.new for each in found.findings] == [False, False]
     assert "on `lustre-train-system` — held before this change:" in said
     assert "<summary>Advice that held before this change (1)</summary>" in said
 
 
 def test_a_rule_that_says_the_same_of_many_resources_says_it_once() -> None:
-    said = comment(made([lustre()], [lustre()], policies=tuple(violation(name=f"it-{number}") for number in range(10))))
+    said = comment(
+        made([lustre()], [lustre()], verdict=told(*(violation(name=f"it-{number}") for number in range(10))))
+    )
     assert said.count("kmsKeyId is not set") == 1
     assert "on `it-0`, `it-1`, `it-2`, `it-3`, `it-4`, `it-5`, `it-6`, `it-7` and 2 more: kmsKeyId is not set" in said
     assert "10 mandatory policy violations" in said
@@ -170,16 +176,13 @@ def test_protection_that_many_lose_is_told_once() -> None:
 
 
 def test_a_broken_head_gives_its_problems_and_no_cost_of_it() -> None:
-    problem = {
-        "id": "instance-type-unknown",
-        "severity": "error",
-        "path": "pools[0].instance_type",
-        "said": '"p5.48xlarg" is not in the catalog',
-        "hint": 'did you mean "p5.48xlarge"?',
-        "file": "stacks/Pulumi.prod.yaml",
-        "line": 31,
-        "column": 22,
-    }
+    problem = Problem(
+        id="instance-type-unknown",
+        path="pools[0].instance_type",
+        said='"p5.48xlarg" is not in the catalog',
+        hint='did you mean "p5.48xlarge"?',
+        where=Where(file="stacks/Pulumi.prod.yaml", line=31, column=22),
+    )
     found = review("prod", side(lustre()), side(label="working tree", problems=(problem,)))
     said = comment(found)
     assert found.exit_code == 1
@@ -225,22 +228,19 @@ def test_a_change_to_what_has_no_price_is_not_told_as_a_saving() -> None:
     found = made([group(nodes=4)], [group(nodes=4, instanceTypes=["p5e.48xlarge"])])
     said = comment(found)
     assert found.money.delta is not None
-    assert found.money.delta["expected"] < -100_000
-    assert not found.money.complete
+    assert found.money.delta.expected < -100_000
+    assert found.money.bound == "unknown"
     assert "| **change** | **not known** | **not known** | **not known** |" in said
-    assert "This change brings 1 thing without a known price" in said
-    assert (
-        "- **new** pretrain-nodes: p5e.48xlarge on-demand: no on-demand price is known in us-west-2 for 4 machines"
-        in said
-    )
-    assert [(each["rule"], each["why"]) for each in found.unjudged] == [
+    assert "the change in cost is not known: 1 thing has no known price" in said
+    assert "- pretrain-nodes: p5e.48xlarge on-demand: no on-demand price is known in us-west-2 for 4 machines" in said
+    assert [(each.rule, each.why) for each in found.verdict.unjudged] == [
         ("cost-change-within-ceiling", "leaves out what this change adds without a known price")
     ]
 
 
 def test_a_jump_in_cost_breaks_the_ceiling_of_the_environment() -> None:
     found = made([group(nodes=4)], [group(nodes=1250)])
-    assert "cost-change-within-ceiling" in {each["rule"] for each in found.violations}
+    assert "cost-change-within-ceiling" in {each.violation.rule for each in found.findings}
 
 
 def test_alike_changes_are_told_once() -> None:
@@ -265,9 +265,7 @@ def test_a_huge_change_stays_under_the_limit_and_keeps_the_worst() -> None:
         violation(name=f"file-system-{number}", message=f"{number} is wrong. Fix: mend it. Exemption: none")
         for number in range(3000)
     )
-    found = made(
-        before, after, policies=many, unjudged=tuple({**_doubt(), "property": f"p{number}"} for number in range(3000))
-    )
+    found = made(before, after, verdict=told(*many, doubts=[_doubt(f"p{number}") for number in range(3000)]))
     said = comment(found)
     assert len(said) < 60_000
     assert len(said) > 30_000
@@ -285,7 +283,9 @@ def test_a_users_words_never_become_markup_mentions_or_html() -> None:
     evil = "@team `x` | <img src=a> [l](http://e.vil) #1 -->"
     before = [resource(BUCKET, evil, {"a": evil})]
     said = comment(
-        made(before, [resource(BUCKET, evil, {"a": f"{evil}{evil}"})], policies=(violation("advisory", message=evil),))
+        made(
+            before, [resource(BUCKET, evil, {"a": f"{evil}{evil}"})], verdict=told(violation("advisory", message=evil))
+        )
     )
     bare = re.sub(r"(`+)(?:(?!\1).)+?\1(?!`)", "", said.replace("\\`", ""))
     assert "<img" not in bare
@@ -313,13 +313,13 @@ def test_secrets_stay_secret_in_both_formats() -> None:
 
 
 def test_the_json_object_says_the_same() -> None:
-    told = made([lustre(4800)], [lustre(2400)]).as_json()
-    assert json.loads(json.dumps(told)) == told
-    assert (told["passes"], told["exit_code"]) == (False, 1)
-    assert told["counts"] == {"create": 0, "update": 0, "replace": 1, "delete": 0}
-    assert told["dangers"][0]["id"] == "review-replaces"
-    assert told["dangers"][0]["path"] == "lustre-train-system"
-    assert told["dangers"][0]["reasons"] == [{"path": "storageCapacity", "old": "4800", "new": "2400"}]
+    printed = made([lustre(4800)], [lustre(2400)]).as_json()
+    assert json.loads(json.dumps(printed)) == printed
+    assert (printed["passes"], printed["exit_code"]) == (False, 1)
+    assert printed["counts"] == {"create": 0, "update": 0, "replace": 1, "delete": 0}
+    assert printed["dangers"][0]["id"] == "review-replaces"
+    assert printed["dangers"][0]["path"] == "lustre-train-system"
+    assert printed["dangers"][0]["reasons"] == [{"path": "storageCapacity", "old": "4800", "new": "2400"}]
 
 
 def test_sections_are_cut_at_their_blocks() -> None:

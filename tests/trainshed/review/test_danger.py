@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from components import catalog
+from components.record import Record
 from tests.trainshed.review.review_states import (
     BUCKET,
     GROUP,
@@ -122,7 +123,7 @@ def test_backups_that_end_and_a_lifted_protection_are_told() -> None:
     assert [each.difference.path for each in found] == ["option protect", "automaticBackupRetentionDays"]
 
 
-def of(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> tuple[Roll, ...]:
+def of(before: list[Record], after: list[Record]) -> tuple[Roll, ...]:
     return rolls(compare(before, after), after, CAT)
 
 

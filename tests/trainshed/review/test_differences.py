@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from components.record import Record
 from tests.trainshed.review.review_states import BUCKET, GROUP, KEY, SUBNET, UNKNOWN, group, lustre, resource, urn
+from trainshed.review import preview_json
 from trainshed.review.differences import Change, compare, counts
 from trainshed.review.values import ABSENT, Difference, differences, plain, shown
 
@@ -91,21 +94,21 @@ def test_an_unknown_input_that_comes_from_another_resource_is_a_change() -> None
 
 
 def test_records_without_wiring_are_judged_by_the_usual_type_of_an_input() -> None:
-    def old_record(subnet: str) -> dict[str, Any]:
-        record = lustre(inputs={"subnetIds": UNKNOWN}, wired={"subnetIds": [urn(SUBNET, subnet)]})
-        del record["property_dependencies"]
-        return record
+    def old_record(subnet: str) -> Record:
+        printed = lustre(inputs={"subnetIds": UNKNOWN}, wired={"subnetIds": [urn(SUBNET, subnet)]}).as_json()
+        del printed["property_dependencies"]
+        return preview_json.record(printed)
 
     assert compare([old_record("a")], [old_record("a")]) == ()
     assert only(compare([old_record("a")], [old_record("b")])).op == "replace"
 
 
 def test_a_replacement_spreads_to_what_refers_to_the_replaced_one() -> None:
-    def state(cidr: str) -> list[dict[str, Any]]:
+    def state(cidr: str) -> list[Record]:
         subnet = resource(SUBNET, "compute", {"cidrBlock": cidr})
         return [
             subnet,
-            lustre(inputs={"subnetIds": UNKNOWN}, wired={"subnetIds": [subnet["urn"]]}),
+            lustre(inputs={"subnetIds": UNKNOWN}, wired={"subnetIds": [subnet.urn]}),
             resource(BUCKET, "store"),
         ]
 
@@ -117,24 +120,20 @@ def test_a_replacement_spreads_to_what_refers_to_the_replaced_one() -> None:
 def test_a_replacement_does_not_spread_through_a_value_that_is_known_or_can_change() -> None:
     key = "aws:ec2/launchTemplate:LaunchTemplate"
 
-    def state(prefix: str) -> list[dict[str, Any]]:
+    def state(prefix: str) -> list[Record]:
         template = resource(key, "template", {"namePrefix": prefix})
-        known = resource(
-            GROUP, "known", {"launchTemplate": {"id": "lt-1"}}, wired={"launchTemplate": [template["urn"]]}
-        )
-        update = resource(
-            "aws:eks/cluster:Cluster", "cluster", {"version": UNKNOWN}, wired={"version": [template["urn"]]}
-        )
+        known = resource(GROUP, "known", {"launchTemplate": {"id": "lt-1"}}, wired={"launchTemplate": [template.urn]})
+        update = resource("aws:eks/cluster:Cluster", "cluster", {"version": UNKNOWN}, wired={"version": [template.urn]})
         return [template, known, update]
 
     assert [(each.op, each.name) for each in compare(state("a"), state("b"))] == [("replace", "template")]
 
 
 def test_an_alias_makes_a_rename_an_update() -> None:
-    new = resource(BUCKET, "store-data", aliases=[urn(BUCKET, "store-datasets")])
+    new = resource(BUCKET, "store-data", aliases=(urn(BUCKET, "store-datasets"),))
     change = only(compare([resource(BUCKET, "store-datasets")], [new]))
     assert (change.op, change.renamed_from) == ("update", urn(BUCKET, "store-datasets"))
-    by_name = resource(BUCKET, "store-data", aliases=["store-datasets"])
+    by_name = resource(BUCKET, "store-data", aliases=("store-datasets",))
     assert only(compare([resource(BUCKET, "store-datasets")], [by_name])).op == "update"
 
 
@@ -145,10 +144,8 @@ def test_a_rename_without_an_alias_deletes_and_creates() -> None:
 
 def test_inputs_that_a_resource_ignores_are_no_change() -> None:
     before = group(nodes=4)
-    after = {
-        **group(scalingConfig={"minSize": 4, "maxSize": 4, "desiredSize": 0}),
-        "ignore_changes": ["scalingConfig.desiredSize"],
-    }
+    sized = group(scalingConfig={"minSize": 4, "maxSize": 4, "desiredSize": 0})
+    after = replace(sized, ignore_changes=("scalingConfig.desiredSize",))
     assert compare([before], [after]) == ()
 
 
@@ -164,7 +161,7 @@ def test_protection_is_part_of_a_resource() -> None:
 
 
 def test_a_kubernetes_object_is_replaced_for_its_name_and_a_config_map_for_its_data() -> None:
-    def config_map(name: str, data: str) -> dict[str, Any]:
+    def config_map(name: str, data: str) -> Record:
         return resource("kubernetes:core/v1:ConfigMap", "settings", {"metadata": {"name": name}, "data": {"a": data}})
 
     assert only(compare([config_map("a", "1")], [config_map("b", "1")])).op == "replace"
@@ -178,8 +175,8 @@ def test_a_kubernetes_object_is_replaced_for_its_name_and_a_config_map_for_its_d
 
 def test_changes_stand_under_their_outermost_component() -> None:
     store = resource("trainshed:storage:ObjectStore", "store", custom=False)
-    bucket = resource("trainshed:storage:Bucket", "inner", custom=False, parent=store["urn"])
-    key = resource(KEY, "store-key", parent=bucket["urn"])
+    bucket = resource("trainshed:storage:Bucket", "inner", custom=False, parent=store.urn)
+    key = resource(KEY, "store-key", parent=bucket.urn)
     assert only(compare([store, bucket], [store, bucket, key])).component == "store"
     assert only(compare([], [resource(KEY, "alone")])).component == "(the stack itself)"
 

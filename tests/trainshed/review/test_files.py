@@ -77,15 +77,15 @@ def test_a_state_becomes_records_with_markers_for_what_is_secret(tmp_path: Path)
     assert (found.kind, found.stacks) == ("state", {"prod"})
     assert len(found.after) == 1
     record = found.after[0]
-    assert record["name"] == "lustre-train-system"
-    assert record["inputs"] == {
+    assert record.name == "lustre-train-system"
+    assert record.inputs == {
         "storageCapacity": 4800,
         "deploymentType": "PERSISTENT_2",
         "perUnitStorageThroughput": 125,
         "secret": "<secret>",
     }
-    assert record["protect"]
-    assert record["property_dependencies"] == {"kmsKeyId": [urn(KEY, "key")]}
+    assert record.protect
+    assert record.property_dependencies == {"kmsKeyId": (urn(KEY, "key"),)}
 
 
 def test_a_replacement_of_three_steps_is_one_with_its_reasons(tmp_path: Path) -> None:
@@ -93,8 +93,8 @@ def test_a_replacement_of_three_steps_is_one_with_its_reasons(tmp_path: Path) ->
     path.write_text(previewed(*REPLACED))
     found = read(path)
     assert found.steps == {urn(LUSTRE, "lustre-train-system"): Step(op="replace", reasons=("storageCapacity",))}
-    assert [each["inputs"]["storageCapacity"] for each in found.before] == [4800]
-    assert [each["inputs"]["storageCapacity"] for each in found.after] == [2400]
+    assert [each.inputs["storageCapacity"] for each in found.before] == [4800]
+    assert [each.inputs["storageCapacity"] for each in found.after] == [2400]
 
 
 def test_a_detailed_diff_gives_the_reasons_too_and_unknowns_become_words(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_detailed_diff_gives_the_reasons_too_and_unknowns_become_words(tmp_pat
     path.write_text(previewed(step("replace", state(BUCKET, "store", {"bucket": "a"}), new, detailedDiff=diff)))
     found = read(path)
     assert found.steps[urn(BUCKET, "store")].reasons == ("bucket",)
-    assert found.after[0]["inputs"] == {"bucket": "<unknown>"}
+    assert found.after[0].inputs == {"bucket": "<unknown>"}
 
 
 def test_a_stream_of_events_reads_as_the_preview_that_it_is(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_what_a_preview_leaves_out_stays_as_the_state_has_it(tmp_path: Path) -> 
         )
     )
     found = over(read(before).after, read(after))
-    assert {each["name"]: each["inputs"].get("storageCapacity") for each in found} == {
+    assert {each.name: each.inputs.get("storageCapacity") for each in found} == {
         "store": None,
         "lustre-train-system": 7200,
     }

@@ -170,7 +170,11 @@ def test_without_any_s3_client_it_says_how_to_get_one(tmp_path: Path, run: Run) 
     (tmp_path / "hide").mkdir()
     (tmp_path / "hide/boto3.py").write_text("raise ImportError('none here')\n")
     done = run(
-        "checkpoints/checkpoint", "copy", folder, "s3://b/p", environment={"PATH": "/none", "PYTHONPATH": str(tmp_path / "hide")}
+        "checkpoints/checkpoint",
+        "copy",
+        folder,
+        "s3://b/p",
+        environment={"PATH": "/none", "PYTHONPATH": str(tmp_path / "hide")},
     )
     assert done.returncode == 3
     assert (
@@ -180,7 +184,8 @@ def test_without_any_s3_client_it_says_how_to_get_one(tmp_path: Path, run: Run) 
 
 
 def test_places_that_make_no_sense_are_refused(tmp_path: Path, run: Run) -> None:
-    done = run("checkpoints/checkpoint", "copy", tmp_path, "s3://b/p")
-    assert (done.returncode, done.stderr) == (2, f"{tmp_path}: expected a folder named step-STEP-ATTEMPT\n")
+    done = run("checkpoints/checkpoint", "copy", tmp_path / "none", "s3://b/p")
+    wanted = "expected a folder named step-STEP-ATTEMPT, or with a step's number at its end"
+    assert (done.returncode, done.stderr) == (2, f"{tmp_path}/none: {wanted}\n")
     done = run("checkpoints/checkpoint", "copy", "s3://a/step-000000000001-a", "s3://b/p")
     assert (done.returncode, done.stderr) == (2, "from bucket to bucket: use the bucket's replication\n")

@@ -399,7 +399,15 @@ def test_a_malformed_manifest_is_found_before_anything_is_written(
 def test_a_manifest_counts_samples_and_refuses_a_cut_file(tmp_path: Path, run: Run) -> None:
     make(tmp_path / "data", {"one": 660, "two": 66})
     done = run(
-        "data/stage", "manifest", tmp_path / "data", "--output", tmp_path / "m", "--sample-bytes", 66, "--checksum", "crc32c"
+        "data/stage",
+        "manifest",
+        tmp_path / "data",
+        "--output",
+        tmp_path / "m",
+        "--sample-bytes",
+        66,
+        "--checksum",
+        "crc32c",
     )
     assert done.returncode == 0
     assert [

@@ -192,9 +192,9 @@ def test_a_probe_that_fails_shows_its_last_line(run: Run) -> None:
 
 def test_the_collective_test_is_held_against_its_baseline(run: Run) -> None:
     words = ("--collective-result", LOGS / "all_reduce.log", "--minimum-of-baseline", 0.8, "--baseline-gb-per-s")
-    share = "478.4 GB/s bus bandwidth at 1.0 GiB"
+    share = "478.0 GB/s bus bandwidth at 1.0 GiB"
     assert ended(run, *words, 480) == (0, f"ok  collective  node-9: {share}, 100% of the baseline of 480 GB/s\n", "")
-    assert ended(run, *words, 598)[0] == 0
+    assert ended(run, *words, 597)[0] == 0
     said = f"FAIL  collective  node-9: {share}, 80% of the baseline of 600 GB/s; at least 80% (480.0 GB/s) is asked\n"
     assert ended(run, *words, 600) == (gate.COLLECTIVE, "", said)
 
@@ -212,10 +212,72 @@ def test_wrong_sums_fail_however_fast(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_result_may_come_as_json() -> None:
-    assert collective.parse('{"bus_gb_per_s": 12.5, "size": 1024}') == collective.Result(1024, 12.5, 0)
-    for text in ('{"bus_gb_per_s": "fast"}', "{}", '{"bus_gb_per_s": NaN}', "{"):
-        with pytest.raises(ValueError, match="bus_gb_per_s"):
-            collective.parse(text)
+    text = '{"bus_gb_per_s": 12.5, "size": 1048576, "wrong": 0}'
+    assert collective.parse(text) == collective.Result(1 << 20, 12.5, 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"bus_gb_per_s": "fast", "size": 1048576, "wrong": 0}',
+        '{"bus_gb_per_s": NaN, "size": 1048576, "wrong": 0}',
+        '{"bus_gb_per_s": 1, "size": true, "wrong": 0}',
+        '{"bus_gb_per_s": 1, "size": 1048576, "wrong": null}',
+        '{"bus_gb_per_s": 1, "size": 1048576}',
+        "{}",
+        "{",
+    ],
+)
+def test_json_that_leaves_a_figure_out_is_no_result(text: str) -> None:
+    with pytest.raises(ValueError, match=r"is no result: .*; expected a JSON object with bus_gb_per_s"):
+        collective.parse(text)
+
+
+def test_a_small_transfer_says_nothing_about_bandwidth() -> None:
+    with pytest.raises(ValueError, match="its transfer has 1024 bytes; below 1048576 latency is measured"):
+        collective.parse('{"bus_gb_per_s": 12.5, "size": 1024, "wrong": 0}')
+
+
+TABLE = (LOGS / "all_reduce.log").read_text()
+SHORT = """8 2 float sum -1 0.00002 400 400 0 0.00002 400 400 0
+# Out of bounds values : 0 OK
+# Avg bus bandwidth    : 400
+"""
+LAST_ROW = TABLE.splitlines()[-4]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            TABLE.replace(LAST_ROW + "\n", ""),
+            "ended early: its last row has 536870912 bytes, it was asked for 1073741824",
+        ),
+        (TABLE.replace(LAST_ROW, LAST_ROW[:60]), "has a row that is cut short or is no row of nccl-tests"),
+        (TABLE[: TABLE.index("# Out of bounds")], "ended early: its last lines"),
+        (TABLE.replace("478.43      0", "478.43    N/A"), "did not check its sums"),
+        (TABLE.replace("254.93  477.99", "12.75   23.90"), "contradicts itself: 1073741824 bytes in 4211.9 us are"),
+        (
+            TABLE.replace("4211.9  254.93  477.99", "84238   12.75   23.90"),
+            "478.43 GB/s out of place and 23.9 in place",
+        ),
+        (TABLE.replace("255.16  478.43", "255.16  978.43"), "978.43 GB/s on the bus are more than twice 255.16"),
+        (TABLE.replace(": 340.91", ": 140.91"), "its rows have 340.91 GB/s on average, its last line says 140.91"),
+        (TABLE + LAST_ROW + "\n", "holds more than one table, or rows out of order"),
+        (
+            SHORT,
+            "its largest transfer has 8 bytes",
+        ),
+    ],
+)
+def test_a_table_cut_short_or_at_odds_with_itself_is_refused(text: str, said: str) -> None:
+    assert text != TABLE
+    with pytest.raises(ValueError, match=said):
+        collective.parse(text)
+
+
+def test_the_slower_of_both_forms_counts() -> None:
+    assert collective.parse(TABLE) == collective.Result(1 << 30, 477.99, 0)
 
 
 def test_a_test_that_ended_early_is_no_result(run: Run, tmp_path: Path) -> None:

@@ -226,3 +226,18 @@ def test_the_job_files_can_be_printed(tmp_path: Path, run: Run) -> None:
     assert done.returncode == 0
     assert done.stdout.count("[global]\n") == 2
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("bw_bytes", 5848323140, "it says 5848.3 MB/s, its bytes and time make 584.8"),
+        ("total_ios", 0, "bytes moved, yet no operation was timed"),
+        ("clat_ns", {"percentile": {"50.000000": 9, "99.000000": 8}}, "a higher percentile of latency is lower"),
+    ],
+)
+def test_figures_that_contradict_each_other_are_refused(key: str, value: object, said: str) -> None:
+    result = json.loads((CAPTURED / "read.json").read_text())
+    result["jobs"][0]["read"][key] = value
+    with pytest.raises(BadResult, match=f"fio's read figures contradict each other: {said}"):
+        fio.parse(json.dumps(result, indent=1), "read")

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from components.manifests.nodes import bottlerocket, lustre_client, nodeadm
+from components.file_systems.lustre import efa_script
+from components.manifests.nodes import bottlerocket, nodeadm
 from components.manifests.nodes import setup as node_setup
 from components.spec.pools import PoolSpec
 from tests.components.manifests.nodes.test_setup import parts
@@ -55,7 +56,7 @@ def run(machine: Machine, interfaces: int, root: Path) -> tuple[int, list[str]]:
     (tools / "dnf").write_text(f"#!/bin/sh\n{record}cp {kept} {tools}/lnetctl\n")
     for each in (*tools.iterdir(), kept):
         each.chmod(0o755)
-    text = lustre_client.steps(interfaces).replace("/sys/class/infiniband", f"{root}/sys/class/infiniband")
+    text = efa_script.steps(interfaces).replace("/sys/class/infiniband", f"{root}/sys/class/infiniband")
     # The machine that runs the test may have a Lustre client of its own, so the made-up tools come with a few others
     # only.
     for name in ("basename", "chmod", "cp", "grep", "readlink", "sed", "sh"):
@@ -133,7 +134,7 @@ def test_a_step_that_fails_leaves_lnet_to_set_itself_up_over_tcp(tmp_path: Path,
 
 @pytest.mark.parametrize("interfaces", [1, 2, 8, 16])
 def test_a_shell_reads_both_texts(interfaces: int) -> None:
-    for text in (lustre_client.script(interfaces), lustre_client.steps(interfaces)):
+    for text in (efa_script.script(interfaces), efa_script.steps(interfaces)):
         done = subprocess.run(["/bin/bash", "-n"], input=text, text=True, capture_output=True, check=False)
         assert (done.returncode, done.stderr) == (0, "")
 
@@ -143,7 +144,7 @@ def test_user_data_sets_efa_up_after_the_huge_pages_and_holds_the_steps_whole() 
     text = nodeadm.render(setup)
     _, huge_pages, lustre = (body for _, body in parts(text))
     assert "nr_hugepages" in huge_pages
-    assert lustre_client.steps(8) in lustre
+    assert efa_script.steps(8) in lustre
     assert "Before=nodeadm-run.service kubelet.service" in lustre
     # A node comes up whether or not EFA could be set up.
     assert '|| echo "Lustre stays on TCP' in lustre

@@ -227,14 +227,14 @@ def test_large_stacks_have_two_of_each_controller_and_a_budget():
         manager = controllers.kueue_values(given)["controllerManager"]
         gangs = controllers.jobset_values(given)["controller"]
         assert manager["replicas"] == gangs["replicas"] == count
-        assert manager["podDisruptionBudget"] == gangs["podDisruptionBudget"] == {"enabled": count == 2, "minAvailable": 1}
+        assert (
+            manager["podDisruptionBudget"] == gangs["podDisruptionBudget"] == {"enabled": count == 2, "minAvailable": 1}
+        )
 
 
 def test_weights_share_what_is_idle_and_limits_say_how_much_of_it():
     given = stack_of(
-        pools=(
-            "[{name: train, purpose: training, instance_type: p5.48xlarge, zone: usw2-az3, nodes: 4, fabric: efa}]"
-        ),
+        pools=("[{name: train, purpose: training, instance_type: p5.48xlarge, zone: usw2-az3, nodes: 4, fabric: efa}]"),
         queues=(
             "[{name: a, pool: train, cards: 16, cohort: c, weight: 3, borrow: 8},"
             " {name: b, pool: train, cards: 16, cohort: c, weight: 1, lend: 0}]"
@@ -273,7 +273,6 @@ def test_every_pool_whose_jobs_run_somewhere_has_a_queue():
         given = stack(name)
         named = {queue.pool for queue in given.queues}
         assert {pool.name for pool in given.pools if pool.purpose != "system"} <= named
-
 
 
 def test_a_kueue_release_that_replaces_failed_nodes_is_pinned():

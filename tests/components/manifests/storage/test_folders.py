@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from components.manifests.storage import claims, folders
+from components import file_systems
+from components.manifests.storage import folders
+from components.planning import mounted_folders
 from components.spec.stack import StackSpec
-from components.spec.storage import LustreSpec
 from tests.given import CAT, stack_of
 
 LINKS = "{path: /data, bucket: datasets, import: [new]}, {path: /saved, bucket: checkpoints, export: [new]}"
@@ -30,9 +31,12 @@ def stack() -> StackSpec:
     return stack_of(pools="[]", rest=f"  trainshed:storage: {{lustre: [{train}links: [{LINKS}]}}, {spare}]}}")
 
 
-def script(system: LustreSpec, region: str = "us-west-2") -> str:
+def script(place: int, region: str = "us-west-2") -> str:
     given = stack()
-    job = folders.prepare(system, claims.shares(given, CAT), "image", region)
+    system = file_systems.systems(given, CAT)[place]
+    job = folders.prepare(
+        system, mounted_folders.of_stack(given, CAT), "image", given.model_copy(update={"region": region})
+    )
     [container] = job["spec"]["template"]["spec"]["containers"]
     shell, options, text = container["command"]
     assert (shell, options) == ("/bin/sh", "-ec")
@@ -54,21 +58,21 @@ def run(text: str, root: Path, *, dnf_fails: bool = False) -> tuple[int, list[st
 
 
 def test_folders_are_made_and_given_before_the_package_is_asked_for(tmp_path: Path) -> None:
-    status, calls = run(script(stack().storage.lustre[0]), tmp_path)
+    status, calls = run(script(0), tmp_path)
     assert status == 0
     assert calls == [f"chown 10001:10001 {tmp_path}/system/saved", INSTALLED, STRIPED.format(root=tmp_path)]
     assert sorted(each.name for each in (tmp_path / "system").iterdir()) == ["data", "saved"]
 
 
 def test_a_package_that_can_not_be_had_leaves_the_folders_and_fails_the_job(tmp_path: Path) -> None:
-    status, calls = run(script(stack().storage.lustre[0]), tmp_path, dnf_fails=True)
+    status, calls = run(script(0), tmp_path, dnf_fails=True)
     assert status != 0
     assert calls == [f"chown 10001:10001 {tmp_path}/system/saved", INSTALLED]
     assert (tmp_path / "system/data").is_dir()
 
 
 def test_a_file_system_without_checkpoints_needs_no_package(tmp_path: Path) -> None:
-    assert run(script(stack().storage.lustre[1]), tmp_path) == (0, [])
+    assert run(script(1), tmp_path) == (0, [])
 
 
 @pytest.mark.parametrize(
@@ -80,7 +84,7 @@ def test_a_file_system_without_checkpoints_needs_no_package(tmp_path: Path) -> N
     ],
 )
 def test_the_package_comes_signed_from_the_regions_bucket(tmp_path: Path, region: str, host: str) -> None:
-    run(script(stack().storage.lustre[0], region), tmp_path)
+    run(script(0, region), tmp_path)
     words = configparser.ConfigParser(interpolation=None)
     words.read(tmp_path / "etc/yum.repos.d/trainshed.repo")
     assert words.sections() == ["trainshed"]

@@ -6,6 +6,7 @@ import ast
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,12 @@ from components.planning.cost.estimate import PRICERS, estimate
 from components.planning.cost.free import FREE
 from tests.components.planning.cost.cost_records import group, lines, priced, record, template
 from tests.given import CAT, ROOT, STACKS, stack
-from tests.policies.stacks import records_of
+from tests.whole import recording
 
 
 @pytest.mark.parametrize("name", STACKS)
 def test_every_aws_type_of_a_stack_is_priced_or_known_to_be_free(name: str) -> None:
-    declared = {each["type"] for each in records_of(name) if each["custom"] and each["type"].startswith("aws:")}
+    declared = {each.type for each in recording(name).records if each.custom and each.type.startswith("aws:")}
     assert declared - set(PRICERS) - FREE == set()
 
 
@@ -50,7 +51,7 @@ def test_nothing_is_both_priced_and_free() -> None:
 
 @pytest.mark.parametrize("name", STACKS)
 def test_the_sums_are_those_of_the_lines_and_low_is_never_above_high(name: str) -> None:
-    cost = estimate(records_of(name), stack(name), CAT)
+    cost = estimate(recording(name).records, stack(name), CAT).as_json()
     for key in ("low", "expected", "high"):
         assert cost["monthly"][key] == pytest.approx(
             sum(each[key] for each in cost["lines"]), abs=0.01 * (len(cost["lines"]) + 1)
@@ -60,7 +61,7 @@ def test_the_sums_are_those_of_the_lines_and_low_is_never_above_high(name: str) 
 
 
 def test_two_lines_never_have_one_name() -> None:
-    cost = estimate(records_of("prod"), stack("prod"), CAT)
+    cost = estimate(recording("prod").records, stack("prod"), CAT).as_json()
     names = [each["what"] for each in cost["lines"]]
     assert sorted({each for each in names if names.count(each) > 1}) == []
 
@@ -93,7 +94,7 @@ def test_a_resource_in_another_region_is_priced_there() -> None:
 
 
 def test_free_types_and_components_make_no_lines() -> None:
-    component = {**record("trainshed:storage:Lustre", "lustre"), "custom": False}
+    component = replace(record("trainshed:storage:Lustre", "lustre"), custom=False)
     assert lines(record("aws:iam/role:Role", "role"), component) == {}
 
 

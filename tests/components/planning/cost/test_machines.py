@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.components.planning.cost.cost_records import group, lines, priced, record, template
@@ -112,7 +114,7 @@ def test_a_block_of_a_type_without_a_known_rate_is_a_commitment_without_a_sum() 
 def test_a_reservation_declared_here_is_paid_once_and_ends_on_its_date() -> None:
     inputs = {"instanceType": "p5.48xlarge", "instanceCount": 4, "endDate": "2027-01-31T00:00:00Z"}
     reservation = record("aws:ec2/capacityReservation:CapacityReservation", "reservation", inputs)
-    cost = priced(group(), {**template(), "depends_on": ["urn:reservation"]}, reservation)
+    cost = priced(group(), replace(template(), depends_on=("urn:reservation",)), reservation)
     assert [each["what"] for each in cost["lines"]] == ["reservation: p5.48xlarge reserved"]
     assert cost["lines"][0]["expected"] == pytest.approx(4 * P5 * HOURS)
     assert cost["lines"][0]["commitment"] == "owed whether used or not, until 2027-01-31T00:00:00Z"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -71,7 +72,7 @@ def test_a_gateway_costs_its_hours_and_its_bytes_and_more_when_it_serves_several
     assert alone["nat: to the internet"][1] == pytest.approx(0.45)
     assert "nat: cross-zone traffic" not in alone
     assert lines(nat, stack=stack_of(pools=POOL))["nat: cross-zone traffic"][1] == pytest.approx(500 / 2 * 0.01)
-    second = {**nat, "urn": "urn:second", "name": "second"}
+    second = replace(nat, urn="urn:second", name="second")
     assert "nat: cross-zone traffic" not in lines(nat, second, stack=stack_of(pools=POOL))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from components.planning import lustre_clients
+from components.file_systems.lustre import efa_clients
 from components.planning.rules import lustre_clients as rules_lustre_clients
 from components.planning.rules.registry import registered
 from components.problems import render
@@ -55,12 +55,12 @@ def small(**words: Any) -> dict[str, Any]:
 def test_each_type_gives_lustre_the_interfaces_of_the_guide(instance_type: str, count: int) -> None:
     """p6e-gb200 is said to give eight, and takes four."""
     spec = with_system(small(instance_type=instance_type))
-    assert lustre_clients.interfaces(spec, CAT) == {"pretrain": count}
+    assert efa_clients.interfaces(spec, CAT) == {"pretrain": count}
     assert told(spec) == []
 
 
 def test_a_pool_with_fewer_interfaces_gives_no_more_than_it_has() -> None:
-    assert lustre_clients.interfaces(with_system(small(efa_interfaces=4)), CAT) == {"pretrain": 4}
+    assert efa_clients.interfaces(with_system(small(efa_interfaces=4)), CAT) == {"pretrain": 4}
 
 
 @pytest.mark.parametrize(
@@ -77,19 +77,19 @@ def test_a_pool_with_fewer_interfaces_gives_no_more_than_it_has() -> None:
     ],
 )
 def test_without_efa_on_both_sides_of_one_zone_lustre_gets_no_interface(spec: StackSpec) -> None:
-    assert lustre_clients.interfaces(spec, CAT) == {}
+    assert efa_clients.interfaces(spec, CAT) == {}
 
 
 def test_pools_of_a_zone_share_the_connections_that_a_file_system_serves() -> None:
     """100 nodes of each and 8 interfaces would be 1,600 connections; 5 of each are 1,000."""
     spec = with_system(small(nodes=100), {**FINETUNE, "nodes": {"min": 0, "max": 100}})
-    assert lustre_clients.interfaces(spec, CAT) == {"pretrain": 5, "finetune": 5}
+    assert efa_clients.interfaces(spec, CAT) == {"pretrain": 5, "finetune": 5}
     assert told(spec) == []
 
 
 def test_the_largest_pool_stays_on_tcp_where_not_every_node_can_have_one() -> None:
     spec = with_system(PRETRAIN, FINETUNE)
-    assert lustre_clients.interfaces(spec, CAT) == {"pretrain": 0, "finetune": 8}
+    assert efa_clients.interfaces(spec, CAT) == {"pretrain": 0, "finetune": 8}
     assert told(spec) == [
         (
             'storage.lustre[0].efa: note: the 1,250 nodes of "pretrain" reach "fast" over TCP: FSx serves 1,024 EFA'
@@ -109,7 +109,7 @@ def test_a_file_system_whose_only_pool_is_too_large_has_efa_for_nothing() -> Non
 
 def test_an_image_without_a_shell_leaves_its_nodes_on_tcp() -> None:
     spec = with_system(small(image_family="BOTTLEROCKET_x86_64_NVIDIA"))
-    assert lustre_clients.interfaces(spec, CAT) == {}
+    assert efa_clients.interfaces(spec, CAT) == {}
     assert told(spec) == [
         (
             'storage.lustre[0].efa: warning: nodes of "pretrain" reach "fast" over TCP: '

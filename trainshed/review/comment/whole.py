@@ -5,14 +5,14 @@ Hides its order and its words, and that it stays under what GitHub and GitLab ta
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from trainshed.review.comment_changes import change_blocks
-from trainshed.review.comment_policies import excused, not_judged, violations
+from components.problems import Problem, errors
+from trainshed.review.comment import money
+from trainshed.review.comment.changes import change_blocks
+from trainshed.review.comment.markdown import Section, code, text, written
+from trainshed.review.comment.policies import excused, not_judged, violations
 from trainshed.review.danger import Danger
-from trainshed.review.markdown import Section, code, text, written
-from trainshed.review.money import Money
 from trainshed.review.rolls import Roll
 from trainshed.review.sources import Side
 from trainshed.review.values import Difference, shown
@@ -35,11 +35,11 @@ def comment(review: Review) -> str:
         ),
         Section(title="Protection that gets weaker", blocks=_weaker(review)),
         Section(title="Node pools", blocks=_pools(review.rolls)),
-        Section(title="Cost a month", blocks=_money(review.money)),
-        *violations(review.violations),
+        *money.sections(review.money),
+        *violations(review.findings),
         Section(title="Warnings of the stack file", blocks=_warnings(review.head)),
-        not_judged(review.unjudged),
-        excused(review.exempted, review.acknowledged, review.unused),
+        not_judged(review.verdict.unjudged),
+        excused(review.verdict.exempted, review.acknowledged, review.unused),
         Section(
             title="Every change, by component", blocks=change_blocks(review.changes or ()), folded=True, most=LIMIT
         ),
@@ -49,7 +49,8 @@ def comment(review: Review) -> str:
 
 def _head(review: Review) -> str:
     found = review.counts
-    verdict = _verdict(review)
+    cost = money.headline(review.money)
+    verdict = _verdict(review) + (f" Cost: {cost}." if cost else "")
     numbers = ", ".join(f"{found[op]:,} to {op}" for op in ("create", "update", "replace", "delete") if found[op])
     said = [marker(review.stack), f"## Trainshed review of {code(review.stack)}", "", verdict, ""]
     said.append(f"{code(review.base.label)} → {code(review.head.label)}" + (f": {numbers}" if numbers else ""))
@@ -110,7 +111,7 @@ def _broken(review: Review) -> list[str]:
     for side in (review.head, review.base):
         if not side.broken:
             continue
-        found = [each for each in side.problems if each["severity"] == "error"]
+        found = errors(side.problems)
         blocks.append(f"**{code(side.label)}**: nothing can be said of what changes until this is put right.")
         blocks += [_problem(each) for each in found]
         if side.failure:
@@ -118,16 +119,15 @@ def _broken(review: Review) -> list[str]:
     return blocks
 
 
-def _problem(problem: Mapping[str, Any]) -> str:
-    spot = f"{problem.get('file')}:{problem.get('line')}"
-    place = f"{code(spot)} " if problem.get("file") and problem.get("line") else ""
-    hint = f" **{text(problem['hint'])}**" if problem.get("hint") else ""
-    path = f"{code(problem['path'])}: " if problem.get("path") else ""
-    return f"- {place}{path}{text(problem['said'])};{hint}" if hint else f"- {place}{path}{text(problem['said'])}"
+def _problem(problem: Problem) -> str:
+    place = f"{code(f'{problem.where.file}:{problem.where.line}')} " if problem.where else ""
+    path = f"{code(problem.path)}: " if problem.path else ""
+    hint = f"; **{text(problem.hint)}**" if problem.hint else ""
+    return f"- {place}{path}{text(problem.said)}{hint}"
 
 
 def _warnings(side: Side) -> list[str]:
-    return [_problem(each) for each in side.problems if each["severity"] == "warning"]
+    return [_problem(each) for each in side.problems if each.severity == "warning"]
 
 
 def _danger(danger: Danger) -> str:
@@ -216,65 +216,6 @@ def _roll(rolls: Sequence[Roll]) -> str:
     why = sizes if sizes else [f"  - {text(each, 300)}" for each in first.why[:6]]
     named = "" if sizes else f" ({groups})"
     return "\n".join([f"- {code(first.pool)}{named} {said}.", *why])
-
-
-def _money(money: Money) -> list[str]:
-    rows = ["| USD | low | expected | high |", "|---|--:|--:|--:|"]
-    for label, side in (("before", money.before), ("after", money.after)):
-        rows.append(
-            f"| {label} | "
-            + " | ".join(f"{side[key]:,.0f}" if side else "unknown" for key in ("low", "expected", "high"))
-            + " |"
-        )
-    delta = money.delta
-    if delta and not money.complete:
-        rows.append("| **change** | **not known** | **not known** | **not known** |")
-    elif delta:
-        rows.append(
-            "| **change** | " + " | ".join(f"**{_signed(delta[key])}**" for key in ("low", "expected", "high")) + " |"
-        )
-    blocks = [
-        "\n".join(rows),
-        f"\nCards: {_cards(money)}. Prices as of {money.prices_as_of}, before discounts and taxes.",
-    ]
-    if not money.complete:
-        missing = _count(len(money.unpriced_new), "thing")
-        blocks.append(
-            f"\n⚠️ This change brings {missing} without a known price (see below): the sum after it leaves them out."
-        )
-    if money.drivers:
-        blocks.append("\nWhere it comes from:")
-    for each in money.drivers:
-        after = "not known" if each.unpriced else f"{each.after:,.0f}"
-        change = "not known" if each.unpriced else _signed(each.delta)
-        lines = [f"- {code(each.component)} **{change}** ({each.before:,.0f} → {after})"]
-        blocks.append("\n".join([*lines, *(f"  - {text(line, 240)}" for line in each.lines)]))
-    if money.commitments:
-        blocks.append("\nNew commitments, owed whether used or not:")
-        blocks += [f"- {text(_commitment(each), 300)}" for each in money.commitments]
-    if money.unpriced:
-        blocks.append("\nNot in the sums, because no price is known:")
-        blocks += [f"- {'**new** ' if each in money.unpriced_new else ''}{text(each, 300)}" for each in money.unpriced]
-    return blocks
-
-
-def _commitment(commitment: Mapping[str, Any]) -> str:
-    return f"{commitment['what']}: {commitment['said']}"
-
-
-def _signed(amount: float) -> str:
-    # Cents would only look exact; what rounds to nothing is no change.
-    return f"{amount:+,.0f}" if abs(amount) >= 0.5 else "0"
-
-
-def _cards(money: Money) -> str:
-    before, after = money.cards_before, money.cards_after
-    if before is None or after is None:
-        known = after if after is not None else before
-        return "unknown" if known is None else f"{known:,}"
-    if before == after:
-        return f"{after:,}, as before"
-    return f"{before:,} → {after:,} ({_signed(after - before)})"
 
 
 def _foot(review: Review) -> str:

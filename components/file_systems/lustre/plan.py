@@ -1,7 +1,6 @@
-"""What a Lustre file system comes to: the size, throughput, metadata and backups that its words leave open.
+"""What a Lustre file system comes to: the size, throughput, metadata and backups that its spec leaves open.
 
-Hides the defaults that follow from other values, so that the component, the rules and the demand check all reckon with
-the same ones.
+The component, the rules and the demand check use this plan, so that they agree.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ DATASET_FACTOR = 2  # checkpoints and the next version of the data lie beside th
 
 
 @dataclass(frozen=True, kw_only=True)
-class FileSystem:
+class LustrePlan:
     """`capacity_gib` is None with intelligent tiering; `metadata_iops` is None where FSx sets it or metadata isn't
     configured.
     """
@@ -29,9 +28,9 @@ class FileSystem:
     final_backup: bool
 
 
-def plan(spec: LustreSpec, cat: Catalog, dataset_gib: int | None = None) -> FileSystem:
+def plan(spec: LustreSpec, cat: Catalog, dataset_gib: int | None = None) -> LustrePlan:
     """The file system of a spec that passed the rules."""
-    return FileSystem(
+    return LustrePlan(
         capacity_gib=None if spec.tiered else spec.capacity_gib or _capacity(spec, cat, dataset_gib),
         total_mbps=total_mbps(spec, cat, dataset_gib),
         metadata_mode=_metadata_mode(spec),
@@ -58,15 +57,23 @@ def _capacity(spec: LustreSpec, cat: Catalog, dataset_gib: int | None) -> int | 
     return sizes.at_least(DATASET_FACTOR * (dataset_gib or 0)) if sizes else None
 
 
+def has_metadata_mode(spec: LustreSpec) -> bool:
+    """Whether the file system takes a metadata configuration: FSx refuses Lustre 2.12 with one (FSx API reference,
+    CreateFileSystem, FileSystemTypeVersion).
+    """
+    return spec.deployment == "PERSISTENT_2" and spec.version == "2.15"
+
+
 def _metadata_mode(spec: LustreSpec) -> str | None:
-    if spec.deployment != "PERSISTENT_2":
+    if not has_metadata_mode(spec):
         return None
-    # EFA asks for a metadata configuration, and the mode can't be changed from none later: every PERSISTENT_2 gets one.
+    # EFA asks for a metadata configuration, and the mode can't be changed from none later: every one that can have it
+    # gets it.
     return "USER_PROVISIONED" if spec.metadata_iops or spec.tiered else "AUTOMATIC"
 
 
 def _metadata_iops(spec: LustreSpec, cat: Catalog) -> int | None:
-    if spec.deployment != "PERSISTENT_2":
+    if not has_metadata_mode(spec):
         return None
     return spec.metadata_iops or (cat.lustre.intelligent_tiering.metadata_iops[0] if spec.tiered else None)
 

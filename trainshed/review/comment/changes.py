@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
+from trainshed.review.comment.markdown import code
 from trainshed.review.differences import OPS, Change
-from trainshed.review.markdown import code
 from trainshed.review.values import Difference, shown
 
 _MOST_LINES = 25
@@ -30,7 +30,7 @@ def change_blocks(changes: Sequence[Change]) -> list[str]:
 
 def _holder(change: Change) -> bool:
     """Components after real resources, but before them among updates: they say it in the stack file's words."""
-    return (change.new or change.old or {}).get("custom", True)
+    return change.either.custom
 
 
 def _alike(changes: Sequence[Change]) -> list[str]:
