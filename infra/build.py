@@ -40,6 +40,8 @@ def _on_aws(settings: Settings) -> Built:
     }
     pools = {pool.name: on_aws.gpu_pool(settings, pool.name, network, cluster, aws) for pool in stack.pools}
 
+    on_aws.queue_identities(settings, cluster, store, aws)
+    in_cluster.people(settings, namespaces, cluster.ready, both)
     volumes = in_cluster.volumes(settings, namespaces, registry.prefix, lustre, cluster.ready, both)
     devices = in_cluster.devices(settings, registry.prefix, cluster.ready, both)
     isolated = stack.network is not None and stack.network.egress == "isolated"
@@ -66,6 +68,7 @@ def _on_aws(settings: Settings) -> Built:
 def _on_hosts(settings: Settings, form: SelfHosted) -> Built:
     inside = pulumi.ResourceOptions(providers={"kubernetes": providers.for_hosts(form)})
     namespaces = in_cluster.namespaces(settings, [], inside)
+    in_cluster.people(settings, namespaces, [], inside)
     volumes = in_cluster.volumes(settings, namespaces, form.registry or "", {}, [], inside)
     devices = in_cluster.devices(settings, form.registry or "", [], inside)
     queueing = in_cluster.queueing(settings, namespaces, form.registry, [], inside)

@@ -10,9 +10,12 @@ from components.cluster import Cluster, ClusterArgs, SystemImage
 from components.file_systems.lustre import efa_clients
 from components.governance import Governance, GovernanceArgs, GovernedSpec
 from components.gpu_pool import GpuPool, GpuPoolArgs
+from components.identity.pod_identity import PodIdentity, PodIdentityArgs, ServiceAccount
 from components.karpenter import BoughtPool, Karpenter, KarpenterArgs
 from components.lustre import Client, Lustre, LustreArgs
+from components.manifests import access
 from components.manifests.observability import prometheus
+from components.manifests.queues import accounts
 from components.naming import fit
 from components.network import Network, NetworkArgs
 from components.object_store import ObjectStore, ObjectStoreArgs
@@ -81,6 +84,10 @@ def cluster(settings: Settings, net: Network, opts: pulumi.ResourceOptions) -> C
             ),
             service_cidr=addresses.service_cidr(stack) or addresses.SERVICE_RANGES[0],
             remote_networks=stack.form.remote_networks if isinstance(stack.form, Hybrid) else (),
+            admins=tuple(who for who in stack.access.admins if who.startswith("arn:")),
+            people=access.entries(stack),
+            oidc=stack.access.oidc,
+            groups_prefix=access.OIDC_PREFIX,
             ready=net.ready,
             delete_protection=stack.governance.delete_protection,
             tags=tags(settings),
@@ -231,6 +238,25 @@ def object_store(
         ),
         opts,
     )
+
+
+def queue_identities(
+    settings: Settings, control: Cluster, store: ObjectStore, opts: pulumi.ResourceOptions
+) -> dict[str, PodIdentity]:
+    """What the jobs of each queue reach in AWS: their datasets to read, their checkpoints and outputs to write."""
+    found: dict[str, PodIdentity] = {}
+    for queue in settings.valid.queues:
+        account = ServiceAccount(
+            namespace=queue.namespace, name=accounts.name(queue.name), purpose=f"jobs of the queue {queue.name}"
+        )
+        args = PodIdentityArgs(
+            spec=account,
+            cluster_name=control.name,
+            statements=store.of_queue(read=queue.datasets, written=accounts.written(queue)),
+            tags=tags(settings),
+        )
+        found[queue.name] = PodIdentity(f"queue-{queue.name}", args, opts)
+    return found
 
 
 def lustre(

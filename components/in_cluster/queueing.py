@@ -16,7 +16,7 @@ from components.catalog import Catalog, ChartPin
 from components.in_cluster.helm_release import HelmRelease, HelmReleaseArgs
 from components.in_cluster.kubernetes_object import declare
 from components.manifests import admission
-from components.manifests.queues import controllers, kueue
+from components.manifests.queues import accounts, controllers, kueue
 from components.spec.stack import StackSpec
 
 
@@ -66,6 +66,7 @@ class Queueing(pulumi.ComponentResource):
         )
         priorities = self._declare("priority", objects.priorities, [self.kueue])
         self.local_queues = self._declare("queue", objects.local_queues, [self.kueue, *shared.values()])
+        self._declare("account", {queue.name: accounts.manifest(queue) for queue in stack.queues}, [])
         rule = declare(f"{name}-admission", admission.policy(), pulumi.ResourceOptions(parent=self))
         bound = pulumi.ResourceOptions(parent=self, depends_on=[rule])
         declare(f"{name}-admission-binding", admission.binding(controllers.JOBS), bound)

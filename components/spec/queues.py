@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from components.spec.base import Count, CountOrZero, Flag, Name, Spec
+from components.spec.base import Count, CountOrZero, Flag, Name, Spec, Text
 
 JOB_NAMESPACE = "training"
 
@@ -32,6 +32,10 @@ class QueueSpec(Spec):
     )
     lend: CountOrZero | None = Field(
         default=None, description="cards (nodes, for pools without cards) it lends at most; all idle ones when left out"
+    )
+    datasets: tuple[Annotated[Text, Field(max_length=200)], ...] = Field(
+        default=(),
+        description="prefixes of the bucket of datasets that its jobs read, such as corpus/; all of it when left out",
     )
     namespace: Name = Field(default=JOB_NAMESPACE, description="the Kubernetes namespace whose jobs may use it")
     hold: Flag = Field(default=False, description="whether the queue admits nothing new for now; running jobs go on")

@@ -17,7 +17,7 @@ from components.manifests import quantities
 from components.manifests.jobs import environment
 from components.manifests.nodes import whole_node
 from components.manifests.nodes.whole_node import Machine
-from components.manifests.queues import kueue
+from components.manifests.queues import accounts, kueue
 from components.manifests.storage import volumes
 from components.planning import mounted_folders
 from components.spec.pools import PoolSpec
@@ -128,6 +128,12 @@ def files(task: TaskSpec) -> dict[str, str]:
     return text
 
 
+def _account(task: TaskSpec, stack: StackSpec) -> str:
+    """On AWS that of the queue, which has an identity there; elsewhere one of the task's own."""
+    queue = kueue.queue_of(stack, task.resources.pool, task.queue)
+    return accounts.name(queue.name) if queue and stack.on_aws else task.task
+
+
 def _queue_labels(task: TaskSpec, stack: StackSpec) -> dict[str, str]:
     queue = kueue.queue_of(stack, task.resources.pool, task.queue)
     return {kueue.QUEUE_LABEL: queue.name, kueue.PRIORITY_LABEL: kueue.priority_class(task.priority)} if queue else {}
@@ -177,7 +183,7 @@ def _pod(task: TaskSpec, stack: StackSpec, pool: PoolSpec, machine: Machine, cat
         content: mounted_folders.claim_name(content, pool, stack, cat) for content in CONTENTS
     }
     pod: Manifest = {
-        "serviceAccountName": task.task,
+        "serviceAccountName": _account(task, stack),
         "automountServiceAccountToken": False,
         # With the host name that an indexed job gives its pods this makes the first worker's address.
         "subdomain": task.task,

@@ -134,7 +134,7 @@ def administrators_are_roles(stack: StackSpec, cat: Catalog) -> Iterator[Problem
     """Somebody can enter the cluster, by an ARN that an access entry takes."""
     if stack.cluster is None:
         return
-    if not stack.cluster.admins:
+    if not stack.cluster.admins and not any(who.startswith("arn:") for who in stack.access.admins):
         said = (
             "no administrator is named, so whoever creates the cluster becomes its only one, and no stack file says who"
             " that was"
