@@ -16,7 +16,6 @@ from components.lustre import Client, Lustre, LustreArgs
 from components.manifests import access
 from components.manifests.observability import prometheus
 from components.manifests.queues import accounts
-from components.naming import fit
 from components.network import Network, NetworkArgs
 from components.object_store import ObjectStore, ObjectStoreArgs
 from components.planning import addons, address_needs, addresses, endpoints, images, nodes
@@ -24,12 +23,7 @@ from components.registry import Registry, RegistryArgs
 from components.spec.form import Hybrid
 from components.spec.pools import PoolSpec
 from components.spec.stack import StackSpec
-from infra.settings import Settings, tags
-
-
-def cluster_name(settings: Settings) -> str:
-    """Known beforehand: the log group is named after it. EKS takes 100 characters; names made from it take fewer."""
-    return fit(f"trainshed-{settings.name}", 40)
+from infra.settings import Settings, cluster_name, tags
 
 
 def network(settings: Settings, opts: pulumi.ResourceOptions) -> Network:

@@ -221,7 +221,8 @@ def _doors(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
         with_account = [each.name for each in addons.needed(stack, cat) if each.has_identity]
         observers = ["logs", *(["alerts"] if stack.observability.alerts_to else [])]
         bought = ["karpenter"] if any(nodes.bought_nodes(pool) for pool in stack.pools) else []
-        names = [*with_account, *observers, *bought]
+        queues = [f"queue {queue.name}" for queue in stack.queues]
+        names = [*with_account, *observers, *bought, *queues]
         yield _row(cat.limits.pod_identity_associations, len(names), ", ".join(names))
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import typer
 
-from trainshed.cli import image, job, preview, review, sandbox, size
+from trainshed.cli import access, image, job, preview, review, sandbox, size
 
 app = typer.Typer(
     name="trainshed",
@@ -26,6 +26,7 @@ def trainshed() -> None:
 app.command("preview")(preview.preview)
 app.command("review")(review.review)
 app.command("size")(size.size_command)
+app.add_typer(access.access_app)
 app.add_typer(job.job_app)
 app.add_typer(image.image_app)
 app.add_typer(sandbox.sandbox_app)
