@@ -8,9 +8,7 @@ import typer
 
 from trainshed.cli.options import Stack
 
-access_app = typer.Typer(
-    name="access", help="Who gets into a stack's cluster, and as what.", no_args_is_help=True
-)
+access_app = typer.Typer(name="access", help="Who gets into a stack's cluster, and as what.", no_args_is_help=True)
 
 
 @access_app.command("kubeconfig")

@@ -150,7 +150,10 @@ def topology(task: TaskSpec, stack: StackSpec, pool: PoolSpec, cat: Catalog) -> 
 
 def _spec(task: TaskSpec, stack: StackSpec, pool: PoolSpec, machine: Machine, cat: Catalog) -> Manifest:
     workers = Nodes(task.resources.nodes).workers.count
-    pod_metadata = {"labels": labels(task, stack), "annotations": identity(task) | topology(task, stack, pool, cat)}
+    pod_metadata = {
+        "labels": labels(task, stack),
+        "annotations": identity(task) | topology(task, stack, pool, cat) | _networks(pool),
+    }
     restarts = task.recovery.max_restarts if task.recovery.auto_restart else 0
     return {
         "network": {"enableDNSHostnames": False},
@@ -175,6 +178,12 @@ def _spec(task: TaskSpec, stack: StackSpec, pool: PoolSpec, machine: Machine, ca
             }
         ],
     }
+
+
+def _networks(pool: PoolSpec) -> dict[str, str]:
+    """Addresses on the networks of a host's RDMA devices, by Multus; machines of EC2 need none."""
+    named = pool.hosts.networks if pool.hosts else ()
+    return {"k8s.v1.cni.cncf.io/networks": ", ".join(named)} if named else {}
 
 
 def _pod(task: TaskSpec, stack: StackSpec, pool: PoolSpec, machine: Machine, cat: Catalog) -> Manifest:

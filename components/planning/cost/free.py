@@ -43,6 +43,7 @@ FREE = frozenset(
         "aws:eks/accessEntry:AccessEntry",
         "aws:eks/accessPolicyAssociation:AccessPolicyAssociation",
         "aws:eks/addon:Addon",
+        "aws:eks/identityProviderConfig:IdentityProviderConfig",
         "aws:eks/podIdentityAssociation:PodIdentityAssociation",
         "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation",
         "aws:iam/instanceProfile:InstanceProfile",

@@ -51,7 +51,7 @@ def test_without_a_word_a_pool_gets_what_its_cards_can_use(
     ("kind", "environment"),
     [
         ("infiniband", {"NCCL_IB_HCA": "mlx5", "NCCL_NET": "IB", "NCCL_SOCKET_IFNAME": "eth0"}),
-        ("roce", {"NCCL_IB_GID_INDEX": "3", "NCCL_IB_HCA": "mlx5", "NCCL_NET": "IB", "NCCL_SOCKET_IFNAME": "eth0"}),
+        ("roce", {"NCCL_IB_HCA": "mlx5", "NCCL_NET": "IB", "NCCL_SOCKET_IFNAME": "eth0"}),
     ],
 )
 def test_self_hosted_rdma_asks_for_its_devices_and_refuses_to_fall_back(kind: str, environment: dict[str, str]) -> None:

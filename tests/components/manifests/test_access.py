@@ -23,7 +23,13 @@ def stack(people: dict[str, Any], **more: Any) -> StackSpec:
             "network": {"zones": ("usw2-az2", "usw2-az3")},
             "cluster": {},
             "pools": (
-                {"name": "train", "purpose": "training", "instance_type": "p5.48xlarge", "zone": "usw2-az3", "nodes": 2},
+                {
+                    "name": "train",
+                    "purpose": "training",
+                    "instance_type": "p5.48xlarge",
+                    "zone": "usw2-az3",
+                    "nodes": 2,
+                },
             ),
             "queues": (
                 {"name": "a", "pool": "train", "cards": 8},
@@ -79,7 +85,7 @@ def test_people_who_could_not_get_in_are_told() -> None:
         )
     ]
     assert told({"researchers": ({"queues": ("c",), "who": (ROLE,)},)}) == [
-        'access.researchers[0].queues[0]: no queue is named "c"; those there are: a, b'
+        'access.researchers[0].queues[0]: no queue is named "c"; use one of: a, b'
     ]
     assert told({"researchers": ({"queues": ("a", "b"), "who": (ROLE,)},)}) == [
         (

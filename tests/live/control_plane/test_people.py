@@ -169,7 +169,9 @@ def test_a_researcher_submits_to_and_cancels_in_an_own_queue_only(plane: Control
     eyes, ears = person(plane, "ann", "eyes"), person(plane, "bo", "ears")
     assert _refused(eyes, job("mine", "vision")) == ""
     assert "not one of yours" in _refused(eyes, job("theirs", "speech"))
-    assert "not one of yours" in _refused(eyes, job("none", None)) or "names its queue" in _refused(eyes, job("n", None))
+    assert "not one of yours" in _refused(eyes, job("none", None)) or "names its queue" in _refused(
+        eyes, job("n", None)
+    )
     plane.api.apply(job("running", "speech"))
     with pytest.raises(ApiError, match="not one of yours"):
         eyes.delete("jobset.x-k8s.io/v1alpha2", "JobSet", "running", "vision")

@@ -247,7 +247,17 @@ def test_workers_run_without_root_capabilities_or_tokens():
     for container in [*found["containers"], *found["initContainers"]]:
         assert container["securityContext"] == {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
     assert found["automountServiceAccountToken"] is False
-    assert found["serviceAccountName"] == "llama-405b"
+    assert found["serviceAccountName"] == "queue-pretrain", "the jobs of a queue share its identity"
+
+
+def test_pods_on_roce_have_an_address_on_each_devices_network():
+    hosts = "{accelerator: h100, cards: 8, vcpu: 192, memory_gib: 2048, rdma_devices: 2, networks: [net/a, net/b]}"
+    given = stack_of(
+        pools=f"[{{name: train, purpose: training, hosts: {hosts}, nodes: 4, fabric: roce}}]",
+        queues="[{name: train, pool: train, cards: 32}]",
+    )
+    found = job(jobset.render(task_of(SMALL_TASK), given, CAT))["template"]["metadata"]["annotations"]
+    assert found["k8s.v1.cni.cncf.io/networks"] == "net/a, net/b"
     assert rendered()[0]["metadata"]["name"] == "llama-405b"
 
 
