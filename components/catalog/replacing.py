@@ -257,6 +257,10 @@ SHRINKING: Mapping[str, tuple[str, ...]] = MappingProxyType(
 # Only taking the value away replaces: EKS can't end a cluster's envelope encryption.
 TAKEN_AWAY: Mapping[str, tuple[str, ...]] = MappingProxyType({"aws:eks/cluster:Cluster": ("encryptionConfig",)})
 
+# What can be changed in place, but not to another VPC: EKS takes only subnets of the VPC that the cluster was made in
+# (EKS API, VpcConfigRequest), so replaced subnets replace the cluster.
+LEAVES_WITH: Mapping[str, tuple[str, ...]] = MappingProxyType({"aws:eks/cluster:Cluster": ("vpcConfig.subnetIds",)})
+
 # What an input that is only known after an update refers to: one word tells whether it came to mean another resource.
 REFERS_TO: Mapping[str, str] = MappingProxyType(
     {

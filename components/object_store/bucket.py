@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import pulumi
 import pulumi_aws as aws
 
+from components.catalog.contract import CONDEMNED_TAG
 from components.identity import policy_documents
 from components.identity.policy_documents import Statement
 
@@ -157,9 +158,13 @@ def lifecycle(
     *,
     old_versions_days: int,
     expire_days: int | None = None,
+    condemned_days: int | None = None,
     transitions: Sequence[tuple[int, str]] = (),
 ) -> list[LifecycleRule]:
-    """One rule for whole buckets: broken uploads end, replaced versions go, and objects move and go by age."""
+    """Rules of a whole bucket: broken uploads end, replaced versions go, and objects move and go by age.
+
+    With `condemned_days` age takes only objects that carry the tag of whoever prunes them.
+    """
     rule: LifecycleRule = {
         "id": "age",
         "status": "Enabled",
@@ -172,6 +177,14 @@ def lifecycle(
     if transitions:
         rule["transitions"] = [{"days": days, "storage_class": kind} for days, kind in sorted(transitions)]
     rules = [rule]
+    if condemned_days is not None:
+        condemned: LifecycleRule = {
+            "id": "condemned",
+            "status": "Enabled",
+            "filter": {"tag": {"key": CONDEMNED_TAG.key, "value": CONDEMNED_TAG.value}},
+            "expiration": {"days": condemned_days},
+        }
+        rules.append(condemned)
     if expire_days is None:
         # Deleted objects leave a marker that costs every listing; it can't stand in a rule that expires by age.
         rules.append(

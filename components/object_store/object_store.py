@@ -199,7 +199,8 @@ def _delivery(arn: pulumi.Output[str], account: pulumi.Input[str]) -> Statement:
 
 
 def checkpoint_lifecycle(spec: CheckpointsSpec, *, copied: bool = False) -> list[LifecycleRule]:
-    """By age alone: which checkpoints are among the last few S3 can't tell, the checkpoint program prunes by that.
+    """Age takes only what the pruner has tagged: S3 can't tell which checkpoints are the newest, and a run that stands
+    still for a month must find its last one.
 
     What has aged stays a while as an old version. Those that live long enough move to STANDARD_IA, where a copy begins
     at once.
@@ -207,6 +208,6 @@ def checkpoint_lifecycle(spec: CheckpointsSpec, *, copied: bool = False) -> list
     moves = not copied and spec.expire_days >= 2 * _IA_MINIMUM_DAYS
     return object_store_bucket.lifecycle(
         old_versions_days=spec.old_versions_days,
-        expire_days=spec.expire_days,
+        condemned_days=spec.expire_days,
         transitions=[(_IA_MINIMUM_DAYS, "STANDARD_IA")] if moves else [],
     )

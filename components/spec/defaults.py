@@ -76,6 +76,31 @@ _BY_ENVIRONMENT["standby"] = _BY_ENVIRONMENT["prod"]
 _AWS_ONLY = ("network", "cluster")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """A default, and the environments that have it: all where none is named."""
+
+    path: str
+    value: Any
+    why: str
+    environments: tuple[str, ...] = ()
+
+
+def of_environments() -> list[Choice]:
+    """Every default that is chosen here, by key; environments that agree stand together."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    values: dict[tuple[str, str, str], Any] = {}
+    for environment, choices in _BY_ENVIRONMENT.items():
+        for path, value, why in choices:
+            found.setdefault((path, repr(value), why), []).append(environment)
+            values[path, repr(value), why] = value
+    everywhere = [Choice(path=path, value=value, why=why) for path, value, why in _EVERYWHERE]
+    chosen = [
+        Choice(path=key[0], value=values[key], why=key[2], environments=tuple(names)) for key, names in found.items()
+    ]
+    return sorted([*everywhere, *chosen], key=lambda each: each.path)
+
+
 def fill(data: dict[str, Any]) -> tuple[dict[str, Any], list[Default]]:
     """The data with the environment's defaults for what it leaves out, and those defaults. What is there is never
     changed.

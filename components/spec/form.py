@@ -12,13 +12,13 @@ from components.spec.base import Cidr, Name, Spec, StrictText, Text, matching
 class Cloud(Spec):
     """Everything on AWS."""
 
-    kind: Literal["cloud"]
+    kind: Literal["cloud"] = Field(description="everything on AWS")
 
 
 class SelfHosted(Spec):
     """A Kubernetes cluster that exists."""
 
-    kind: Literal["self-hosted"]
+    kind: Literal["self-hosted"] = Field(description="a Kubernetes cluster that exists")
     kubeconfig: SecretStr = Field(description="the cluster's kubeconfig, as a secret")
     context: Text | None = Field(default=None, description="the kubeconfig's context; its current one when left out")
     fabric: Literal["infiniband", "roce", "tcp"] = Field(
@@ -31,9 +31,9 @@ class SelfHosted(Spec):
 class RemoteNetwork(Spec):
     """On-premises ranges that EKS hybrid nodes and their pods use."""
 
-    name: Name
-    node_cidr: Cidr
-    pod_cidr: Cidr | None = None
+    name: Name = Field(description="a name for the site")
+    node_cidr: Cidr = Field(description="range of the machines' addresses")
+    pod_cidr: Cidr | None = Field(default=None, description="range of their pods' addresses, where it is routed")
 
 
 TransitGatewayId = Annotated[
@@ -45,7 +45,7 @@ TransitGatewayId = Annotated[
 class Hybrid(Spec):
     """EKS with nodes on premises beside those on AWS."""
 
-    kind: Literal["hybrid"]
+    kind: Literal["hybrid"] = Field(description="EKS with machines on premises beside those on AWS")
     remote_networks: tuple[RemoteNetwork, ...] = Field(min_length=1, description="on-premises ranges")
     transit_gateway_id: TransitGatewayId | None = Field(
         default=None, description="transit gateway that leads to the premises; without it the routes are made elsewhere"

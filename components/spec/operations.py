@@ -74,9 +74,9 @@ class GovernanceSpec(Spec):
 class AcknowledgedSpec(Spec):
     """A warning that was read and accepted."""
 
-    id: Text
-    path: Text
-    reason: Text
+    id: Text = Field(description="the warning's id, as `--json` prints it")
+    path: Text = Field(description="where it stands in the stack file")
+    reason: Text = Field(description="why it is accepted")
 
 
 class PlanSpec(Spec):

@@ -89,7 +89,7 @@ Nodes = Annotated[Annotated[NodeCount, Tag("fixed")] | Annotated[NodeRange, Tag(
 class OnDemand(Spec):
     """Bought by the hour, when there is room."""
 
-    kind: Literal["on-demand"]
+    kind: Literal["on-demand"] = Field(description="bought when they start, without any promise")
     placement_group: PlacementGroup | None = Field(
         default=None, description="an existing cluster placement group by name, in place of one made for the pool"
     )
@@ -98,7 +98,7 @@ class OnDemand(Spec):
 class Reservation(Spec):
     """On-Demand Capacity Reservations, targeted by id or through a resource group."""
 
-    kind: Literal["reservation"]
+    kind: Literal["reservation"] = Field(description="from On-Demand Capacity Reservations")
     ids: tuple[ReservationId, ...] = Field(default=(), description="capacity reservation ids")
     resource_group_arn: ResourceGroupArn | None = Field(
         default=None, description="ARN of a resource group of reservations, in place of ids"
@@ -120,9 +120,9 @@ class Reservation(Spec):
 class BlockPart(Spec):
     """One Capacity Block of a pool that has several."""
 
-    id: ReservationId
-    start: Moment
-    end: Moment
+    id: ReservationId = Field(description="the block's reservation id")
+    start: Moment = Field(description="when the block begins, with its time zone")
+    end: Moment = Field(description="when the block ends, with its time zone")
     nodes: NodeCount = Field(description="instances in this block, at most 64")
     running: Flag = Field(
         default=False, description="set when deployed after the block's start: its nodes come at once"
@@ -132,7 +132,7 @@ class BlockPart(Spec):
 class Block(Spec):
     """EC2 Capacity Blocks: prepaid machines between a start and an end."""
 
-    kind: Literal["block"]
+    kind: Literal["block"] = Field(description="from an EC2 Capacity Block")
     id: ReservationId | None = Field(default=None, description="the block's reservation id")
     start: Moment | None = Field(default=None, description="when the block begins, with its time zone")
     end: Moment | None = Field(default=None, description="when the block ends, with its time zone")
@@ -145,7 +145,7 @@ class Block(Spec):
 class Spot(Spec):
     """Interruptible machines, for work that can lose one."""
 
-    kind: Literal["spot"]
+    kind: Literal["spot"] = Field(description="spare machines that AWS may take back")
 
 
 Capacity = Annotated[OnDemand | Reservation | Block | Spot, Field(discriminator="kind")]
@@ -154,9 +154,9 @@ Capacity = Annotated[OnDemand | Reservation | Block | Spot, Field(discriminator=
 class TaintSpec(Spec):
     """A taint of the pool's nodes, in Kubernetes' or EKS' spelling of the effect."""
 
-    key: Text
-    value: str = ""
-    effect: TaintEffect
+    key: Text = Field(description="the taint's key")
+    value: str = Field(default="", description="the taint's value")
+    effect: TaintEffect = Field(description="what happens to pods that don't tolerate it")
 
 
 class RepairSpec(Spec):
@@ -164,10 +164,10 @@ class RepairSpec(Spec):
 
     condition: Literal[
         "AcceleratedHardwareReady", "ContainerRuntimeReady", "KernelReady", "NetworkingReady", "StorageReady", "Ready"
-    ]
+    ] = Field(description="the condition of a node that the monitoring agent raises")
     reason: Text = Field(description="the reason the monitoring agent gives, such as NvidiaXID31Error")
     wait_minutes: Count = Field(description="minutes before acting")
-    action: Literal["Replace", "Reboot", "NoAction"]
+    action: Literal["Replace", "Reboot", "NoAction"] = Field(description="what node repair does about it")
 
 
 NetworkName = Annotated[

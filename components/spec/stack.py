@@ -32,9 +32,9 @@ TagValue = Annotated[
 class StackSpec(Spec):
     """What one environment declares. `network` and `cluster` are there unless the form is self-hosted."""
 
-    region: Region = "us-west-2"
+    region: Region = Field(default="us-west-2", description="the AWS region")
     environment: Environment = Field(description="dev, staging, prod or standby")
-    form: Form = Field(default=Cloud(kind="cloud"))
+    form: Form = Field(default=Cloud(kind="cloud"), description="where the cluster runs: cloud, self-hosted or hybrid")
     tags: dict[TagKey, TagValue] = Field(default_factory=dict, description="tags of every resource")
     spot_preprocessing: Flag = Field(default=True, description="whether preprocessing pools run on spot")
     network: NetworkSpec | None = None

@@ -68,8 +68,13 @@ class DatasetsSpec(Spec):
 class CheckpointsSpec(Spec):
     """The checkpoint bucket and what is kept in it."""
 
-    keep_last: Count = Field(default=3, description="newest checkpoints that are always kept")
-    expire_days: Days = Field(default=30, description="age at which older checkpoints go")
+    keep_last: Count = Field(
+        default=3, description="newest checkpoints of a task that are always kept, where its file says nothing"
+    )
+    expire_days: Days = Field(
+        default=30,
+        description="age at which objects go that the checkpoint program has condemned; it never takes others",
+    )
     replicate_to: Region | None = Field(default=None, description="second region that holds a copy")
     old_versions_days: Days = Field(default=7, description="days that replaced and deleted versions are kept")
     lag_minutes: Count = Field(default=60, description="how far the copy may lie behind before an alarm is raised")
@@ -84,8 +89,8 @@ class LogsSpec(Spec):
 class LinkSpec(Spec):
     """A data repository association: a path of the file system tied to a bucket."""
 
-    path: AbsolutePath
-    bucket: Literal["datasets", "checkpoints"]
+    path: AbsolutePath = Field(description="folder of the file system")
+    bucket: Literal["datasets", "checkpoints"] = Field(description="the bucket that it is tied to")
     prefix: AbsolutePath = Field(default="/", description="folder of the bucket")
     import_events: tuple[LinkEvent, ...] = Field(default=(), alias="import", description="events that bring objects in")
     export_events: tuple[LinkEvent, ...] = Field(default=(), alias="export", description="events that send files out")
@@ -118,9 +123,11 @@ class StripingSpec(Spec):
 class LustreSpec(Spec):
     """One FSx for Lustre file system."""
 
-    name: Name
+    name: Name = Field(description="the file system's name, unique in the stack")
     zone: ZoneId = Field(description="the training pool's zone")
-    deployment: Literal["SCRATCH_1", "SCRATCH_2", "PERSISTENT_1", "PERSISTENT_2"] = "PERSISTENT_2"
+    deployment: Literal["SCRATCH_1", "SCRATCH_2", "PERSISTENT_1", "PERSISTENT_2"] = Field(
+        default="PERSISTENT_2", description="deployment type of FSx: scratch data is lost with a server"
+    )
     storage: Literal["SSD", "HDD", "INTELLIGENT_TIERING"] = Field(default="SSD", description="what the data lies on")
     capacity_gib: Count | None = Field(
         default=None,
@@ -172,7 +179,7 @@ class FileSystemSpec(Spec):
     """A file system of another kind. The kinds are those of the file-system adapters, which read `settings` too."""
 
     kind: Name = Field(description="the kind of file system, such as csi: one that exists and has a CSI driver")
-    name: Name
+    name: Name = Field(description="the file system's name, unique in the stack")
     zone: ZoneId | None = Field(default=None, description="the zone it lies in; left out: reached from every zone")
     settings: dict[str, Any] = Field(default_factory=dict, description="what the kind asks for")
 

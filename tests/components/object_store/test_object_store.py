@@ -141,12 +141,19 @@ def test_datasets_stay_and_move_to_intelligent_tiering() -> None:
     assert markers["expiration"] == {"expiredObjectDeleteMarker": True}
 
 
-def test_checkpoints_go_by_age_and_move_only_when_they_stay_long_enough() -> None:
-    [short] = rules_of(declared(checkpoints={"expire_days": 30}), "store-checkpoints")
-    assert short["expiration"] == {"days": 30}
+def test_no_lifecycle_rule_takes_a_checkpoint_that_nobody_condemned() -> None:
+    """Age alone would take the newest checkpoint of a run that stands still."""
+    records = declared(checkpoints={"expire_days": 14, "keep_last": 50, "replicate_to": "us-east-2"})
+    for name in ("store-checkpoints", "store-checkpoints-copy"):
+        taking = [each for each in rules_of(records, name) if "days" in each.get("expiration", {})]
+        assert [each["filter"] for each in taking] == [{"tag": {"key": "trainshed-condemned", "value": "true"}}], name
+        assert [each["expiration"] for each in taking] == [{"days": 14}]
+
+
+def test_checkpoints_move_only_when_they_stay_long_enough() -> None:
+    short = rules_of(declared(checkpoints={"expire_days": 30}), "store-checkpoints")[0]
     assert "transitions" not in short
-    [long] = rules_of(declared(checkpoints={"expire_days": 90}), "store-checkpoints")
-    assert long["expiration"] == {"days": 90}
+    long = rules_of(declared(checkpoints={"expire_days": 90}), "store-checkpoints")[0]
     assert long["transitions"] == [{"days": 30, "storageClass": "STANDARD_IA"}]
 
 
@@ -209,7 +216,7 @@ def test_checkpoints_are_copied_under_the_copys_own_key_and_deletions_are_not() 
     assert rule["destination"]["metrics"] == {"status": "Enabled"}
     waits = {each.rsplit("::", 1)[1] for each in replication.depends_on}
     assert {"store-checkpoints", "store-checkpoints-copy", "store-replication"} <= waits
-    assert rules_of(records, "store-checkpoints-copy")[0]["expiration"] == {"days": 30}
+    assert rules_of(records, "store-checkpoints-copy")[1]["expiration"] == {"days": 30}
 
 
 def test_the_replication_role_reads_one_bucket_and_writes_the_other() -> None:

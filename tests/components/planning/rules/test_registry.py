@@ -151,7 +151,7 @@ def test_no_rule_reckons_with_what_stands_in_for_a_badly_shaped_value(
 def test_an_acknowledgement_without_a_reason_accepts_nothing_and_keeps_the_others(tmp_path: Path) -> None:
     first, second = {"id": "a", "path": "b"}, {"id": "c", "path": "d", "reason": "e"}
     assert told(tmp_path, acknowledged=[first, second]) == [
-        "acknowledged[0].reason: is missing",
+        "acknowledged[0].reason: is missing; why it is accepted",
         "acknowledged[1]: warning: no warning c is raised at d; take the acknowledgement out",
     ]
 
