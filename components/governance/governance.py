@@ -14,6 +14,7 @@ import pulumi
 import pulumi_aws as aws
 
 from components.governance import audit, budget_actions
+from components.in_cluster.sealed import sealed, webhooks
 from components.spec.base import Spec
 from components.spec.operations import AlertTarget, BudgetSpec, GovernanceSpec
 
@@ -44,7 +45,8 @@ class Governance(pulumi.ComponentResource):
     """Attributes: `trail_bucket` (the audit trail's bucket name, None without a trail)."""
 
     def __init__(self, name: str, args: GovernanceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("trainshed:governance:Governance", name, args.spec.model_dump(mode="json"), opts)
+        recorded = sealed(args.spec.model_dump(mode="json"), webhooks(args.spec.alerts_to))
+        super().__init__("trainshed:governance:Governance", name, recorded, opts)
         self._prefix, self._args = name, args
         children = pulumi.ResourceOptions(parent=self)
         governance = args.spec.governance

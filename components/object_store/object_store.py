@@ -151,6 +151,25 @@ class ObjectStore(pulumi.ComponentResource):
             Statement(sid="Decrypt", actions=("kms:Decrypt",), resources=(self.key_arn,)),
         )
 
+    def of_queue(self, *, read: Sequence[str], written: Sequence[str]) -> tuple[Statement, ...]:
+        """What the jobs of a queue need: prefixes of the datasets to read (all of them when none is named), and
+        prefixes of the checkpoints' bucket to read and write. They delete nothing.
+        """
+        datasets, checkpoints = self.bucket_arns["datasets"], self.bucket_arns["checkpoints"]
+        listed = {"StringLike": {"s3:prefix": [f"{prefix}*" for prefix in written]}}
+        some = {"StringLike": {"s3:prefix": [f"{prefix}*" for prefix in read]}} if read else {}
+        return (
+            Statement(sid="ListDatasets", actions=("s3:ListBucket",), resources=(datasets,), conditions=some),
+            Statement(sid="ReadDatasets", actions=("s3:GetObject",), resources=_under(datasets, read or [""])),
+            Statement(sid="ListOwn", actions=("s3:ListBucket",), resources=(checkpoints,), conditions=listed),
+            Statement(
+                sid="WriteOwn",
+                actions=("s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"),
+                resources=_under(checkpoints, written),
+            ),
+            Statement(sid="UseKey", actions=("kms:Decrypt", "kms:GenerateDataKey"), resources=(self.key_arn,)),
+        )
+
     def writes(self, role: str) -> tuple[Statement, ...]:
         """What a service account needs to read and write a bucket's objects. Deleting is left to lifecycle rules."""
         arn = self.bucket_arns[role]
@@ -163,6 +182,10 @@ class ObjectStore(pulumi.ComponentResource):
             ),
             Statement(sid="Encrypt", actions=("kms:GenerateDataKey",), resources=(self.key_arn,)),
         )
+
+
+def _under(arn: pulumi.Output[str], prefixes: Sequence[str]) -> list[pulumi.Output[str]]:
+    return [pulumi.Output.concat(arn, f"/{prefix}*") for prefix in prefixes]
 
 
 def _delivery(arn: pulumi.Output[str], account: pulumi.Input[str]) -> Statement:

@@ -14,9 +14,11 @@ from tests.workload.conftest import ROOT, Run, pythons
 WORKLOAD = ROOT / "workload"
 PROGRAMS = (
     "checkpoints/checkpoint",
+    "data/preprocess/tokenize",
     "data/sample_order",
     "data/stage",
     "heartbeat",
+    "health/quarantine",
     "launch/__main__",
     "preflight/gate",
     "preflight/storage_benchmark",

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
+from components import fabrics
 from components.catalog import Catalog
 from components.naming import did_you_mean, listed
+from components.planning import nodes
 from components.planning.rules.registry import rule
 from components.planning.shares import cards_per_node, queue_cards
 from components.problems import Problem
-from components.spec.pools import PoolSpec
+from components.spec.pools import OnDemand, PoolSpec
 from components.spec.queues import QueueSpec
 from components.spec.stack import StackSpec
 
@@ -138,17 +140,20 @@ def pool_is_handed_out(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
 
 @rule(each="pools")
 def placement_needs_nodes(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
-    """Topology-aware placement sees only nodes that exist, so a pool that starts from zero is filled without it."""
+    """Topology-aware placement sees only nodes that exist, so a pool that sizes itself is filled without it."""
     named = {queue.pool for queue in stack.queues}
     for index, pool in enumerate(stack.pools):
         known = [cat.instances[name] for name in pool.types if name in cat.instances]
         layered = min((each.topology_layers for each in known), default=0)
-        if pool.name in named and layered and pool.autoscaled and pool.min_nodes == 0:
+        if pool.name in named and layered and nodes.bought_nodes(pool):
             said = (
-                f'jobs in pool "{pool.name}" are placed without regard to network layers, since its nodes come only'
+                f'jobs in pool "{pool.name}" are placed without regard to network layers, since its nodes are bought'
                 " when a job waits"
             )
-            hint = "give nodes a min above 0 for jobs whose speed depends on neighbours"
+            usual = pool.fabric is None or pool.fabric in fabrics.FABRICS
+            if usual and isinstance(pool.capacity, OnDemand) and fabrics.of_pool(pool, cat).open_group:
+                said += "; a cluster placement group keeps them near each other"
+            hint = "use a fixed number of nodes for jobs whose speed depends on which neighbours they get"
             yield Problem(id="placement-from-zero", path=f"pools[{index}].nodes", said=said, hint=hint, severity="note")
 
 

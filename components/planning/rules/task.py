@@ -14,6 +14,7 @@ from math import gcd
 from components import accelerators, fabrics, file_systems
 from components.catalog import Catalog
 from components.naming import did_you_mean, listed
+from components.planning import credentials
 from components.planning.rules.registry import until_unread
 from components.planning.shares import cards_per_node, queue_cards
 from components.problems import Problem
@@ -295,6 +296,23 @@ def recovery_is_possible(case: Case) -> Iterator[Problem]:
         yield Problem(id="task-without-checkpoints", path="recovery", said=said, hint=hint, severity="warning")
 
 
+def credentials_are_referenced(case: Case) -> Iterator[Problem]:
+    """Whoever may read a job reads its variables and its command: a credential stands in a secret, by reference."""
+    task = case.task
+    hint = "keep it in a secret of the cluster, and name that: secrets: {{{name}: {{secret: NAME, key: KEY}}}}"
+    for name, value in sorted(task.environment.items()):
+        if name in task.secrets:
+            said = f"{name} is given twice: as text and as a secret"
+            yield Problem(id="task-secret-twice", path=f"environment.{name}", said=said, hint="take the text out")
+        elif kind := credentials.in_variable(name, value):
+            said = f"the value is {kind}, in clear for everybody who may read the job"
+            yield Problem(id="task-credential", path=f"environment.{name}", said=said, hint=hint.format(name=name))
+    for index, word in enumerate(task.command):
+        if kind := credentials.in_text(word):
+            said = f"the word holds {kind}, in clear for everybody who may read the job"
+            yield Problem(id="task-credential", path=f"command[{index}]", said=said, hint=hint.format(name="TOKEN"))
+
+
 RULES: tuple[TaskRule, ...] = (
     pool_exists,
     queue_is_known,
@@ -306,4 +324,5 @@ RULES: tuple[TaskRule, ...] = (
     image_can_be_pulled,
     paths_are_mounted,
     recovery_is_possible,
+    credentials_are_referenced,
 )

@@ -77,7 +77,7 @@ def test_the_classic_layout_counts_an_address_for_every_efa(cat: Catalog) -> Non
 def test_node_groups_are_counted_with_the_system_pools(cat: Catalog) -> None:
     found = rows(cat, PRETRAIN, FINETUNE, PREPROCESS)
     groups = found["managed node groups per cluster"]
-    assert (groups.need, groups.reckoning) == (7, "system 1 + finetune 1 + preprocess 2 + pretrain 3")
+    assert (groups.need, groups.reckoning) == (5, "system 1 + finetune 1 + preprocess 0 + pretrain 3")
     assert found["nodes per managed node group"].need == 417
 
 
