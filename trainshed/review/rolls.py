@@ -60,7 +60,8 @@ def rolls(changes: Sequence[Change], after: Sequence[Record], cat: Catalog) -> t
     """The groups that change their machines, worst first."""
     renewed = {each.urn: each for each in changes if each.type == TEMPLATE and _new_version(each)}
     by_urn = {each.urn: each for each in changes if each.type in (GROUP, BOUGHT)}
-    templates = {each.urn: each for each in after if each.type == TEMPLATE}
+    templates = {each.urn: each.old for each in changes if each.type == TEMPLATE and each.old is not None}
+    templates |= {each.urn: each for each in after if each.type == TEMPLATE}
     found = [roll for each in by_urn.values() if (roll := _changed(each, renewed, templates, cat)) is not None]
     for resource in after:
         if resource.type == GROUP and resource.urn not in by_urn and (cause := _template(resource, renewed)):
@@ -156,7 +157,7 @@ def _template_of(group: Record) -> str:
 
 
 def _capacity(group: Record) -> str:
-    return str(at(group.inputs, "capacityType"))
+    return "spot" if at(group.inputs, "capacityType") == "SPOT" else "bought"
 
 
 def together(found: Iterable[Roll], figure: Callable[[Roll], int]) -> int:
