@@ -1,7 +1,6 @@
 """A kubeconfig for a stack's cluster on AWS: where the cluster is, asked of EKS, and how a token is had.
 
-Written by hand or by `aws eks update-kubeconfig` it would be the same; this one knows the cluster's name from the
-stack.
+`aws eks update-kubeconfig` writes the same; this one knows the cluster's name from the stack.
 """
 
 from __future__ import annotations

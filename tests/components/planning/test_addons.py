@@ -43,9 +43,8 @@ def test_an_addon_whose_policy_is_known_gets_it() -> None:
 def test_an_addon_that_would_be_denied_is_an_error_until_its_policy_is_named() -> None:
     assert told(stack(external_dns=VERSION)) == [
         (
-            "cluster.addons.external-dns.policies: external-dns calls AWS, no policy of AWS's "
-            "fits what it may do here, "
-            "and without one it is denied; name the managed policies of its role as policies, by ARN"
+            "cluster.addons.external-dns.policies: external-dns calls AWS, no policy of AWS's fits what it may do "
+            "here, and without one it is denied; name the managed policies of its role as policies, by ARN"
         )
     ]
     named = stack(external_dns={**VERSION, "policies": ("arn:aws:iam::111122223333:policy/one-zone",)})
