@@ -59,10 +59,11 @@ def declare(
     guards: Guards,
     *,
     lifecycle: Sequence[LifecycleRule],
+    key: bool = True,
     statements: Callable[[pulumi.Output[str]], Sequence[Statement]] = lambda arn: (),
 ) -> Bucket:
     """`name` is the logical name; S3's own name is that and random characters. `statements` of its policy are made from
-    its ARN.
+    its ARN. `key` says whether objects are encrypted with the store's key or with the one that S3 keeps itself.
     """
     child = pulumi.ResourceOptions(parent=guards.parent)
     region = guards.elsewhere
@@ -93,15 +94,7 @@ def declare(
         name,
         bucket=bucket.bucket,
         region=region,
-        rules=[
-            {
-                "apply_server_side_encryption_by_default": {
-                    "sse_algorithm": "aws:kms",
-                    "kms_master_key_id": guards.key.arn,
-                },
-                "bucket_key_enabled": True,  # one request to KMS for many objects
-            }
-        ],
+        rules=[_with_key(guards.key) if key else {"apply_server_side_encryption_by_default": _OWN_OF_S3}],
         opts=child,
     )
     aws.s3.BucketLifecycleConfiguration(
@@ -119,6 +112,18 @@ def declare(
         opts=pulumi.ResourceOptions(parent=guards.parent, depends_on=[closed]),
     )
     return Bucket(bucket=bucket, versioned=versioned, policy=policy, ready=[policy, owned, versioned, encrypted])
+
+
+_OWN_OF_S3: aws.s3.BucketServerSideEncryptionConfigurationRuleApplyServerSideEncryptionByDefaultArgsDict = {
+    "sse_algorithm": "AES256"
+}
+
+
+def _with_key(key: aws.kms.Key) -> aws.s3.BucketServerSideEncryptionConfigurationRuleArgsDict:
+    return {
+        "apply_server_side_encryption_by_default": {"sse_algorithm": "aws:kms", "kms_master_key_id": key.arn},
+        "bucket_key_enabled": True,  # one request to KMS for many objects
+    }
 
 
 def _closed_to_others(arn: pulumi.Output[str], guards: Guards) -> tuple[Statement, Statement]:
@@ -153,13 +158,24 @@ def _closed_to_others(arn: pulumi.Output[str], guards: Guards) -> tuple[Statemen
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Condemned:
+    """Objects that may expire by age: those that carry the tag. All others stay, however old."""
+
+    tag: tuple[str, str]
+    days: int
+
+
 def lifecycle(
     *,
     old_versions_days: int,
     expire_days: int | None = None,
+    condemned: Condemned | None = None,
     transitions: Sequence[tuple[int, str]] = (),
 ) -> list[LifecycleRule]:
-    """One rule for whole buckets: broken uploads end, replaced versions go, and objects move and go by age."""
+    """Broken uploads end, replaced versions go, and objects move by age. Current objects expire by age only where
+    `expire_days` says so of the whole bucket, or `condemned` of those with a tag.
+    """
     rule: LifecycleRule = {
         "id": "age",
         "status": "Enabled",
@@ -172,6 +188,16 @@ def lifecycle(
     if transitions:
         rule["transitions"] = [{"days": days, "storage_class": kind} for days, kind in sorted(transitions)]
     rules = [rule]
+    if condemned is not None:
+        key, value = condemned.tag
+        rules.append(
+            {
+                "id": "condemned",
+                "status": "Enabled",
+                "filter": {"tag": {"key": key, "value": value}},
+                "expiration": {"days": condemned.days},
+            }
+        )
     if expire_days is None:
         # Deleted objects leave a marker that costs every listing; it can't stand in a rule that expires by age.
         rules.append(

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 import pulumi
 import pulumi_aws as aws
 
+from components.catalog.contract.files import CONDEMNED_TAG
 from components.identity import policy_documents
 from components.identity.policy_documents import Statement
 from components.object_store import bucket as object_store_bucket
 from components.object_store import keys, replica
-from components.object_store.bucket import Bucket, Guards, LifecycleRule
+from components.object_store.bucket import Bucket, Condemned, Guards, LifecycleRule
 from components.spec.storage import CheckpointsSpec, StorageSpec
 
 _IA_MINIMUM_DAYS = 30  # STANDARD_IA takes nothing younger, and charges thirty days of what leaves earlier
@@ -57,6 +58,9 @@ class ObjectStore(pulumi.ComponentResource):
             "logs",
             guards,
             lifecycle=object_store_bucket.lifecycle(old_versions_days=7, expire_days=spec.logs.expire_days),
+            # S3 delivers access logs to a bucket with its own keys only (S3 User Guide, "Enabling Amazon S3 server
+            # access logging": a default encryption with SSE-KMS isn't supported on the target).
+            key=False,
             statements=lambda arn: [_delivery(arn, args.account_id)],
         )
         datasets = object_store_bucket.declare(
@@ -104,13 +108,12 @@ class ObjectStore(pulumi.ComponentResource):
         region, account = args.region, args.account_id
         key = aws.kms.Key(
             f"{name}-key",
-            description="Datasets, checkpoints and access logs",
+            description="Datasets and checkpoints",
             enable_key_rotation=True,
             deletion_window_in_days=30,
             policy=policy_documents.document(
                 policy_documents.key_administration(region, account),
                 keys.lustre_uses_key(region, account),
-                keys.access_logs_use_key(account),
             ),
             tags={**args.tags, "Name": f"{name}-key"},
             opts=pulumi.ResourceOptions(parent=self, protect=args.protect),
@@ -152,13 +155,15 @@ class ObjectStore(pulumi.ComponentResource):
         )
 
     def writes(self, role: str) -> tuple[Statement, ...]:
-        """What a service account needs to read and write a bucket's objects. Deleting is left to lifecycle rules."""
+        """What a service account needs to read and write a bucket's objects, and to condemn a checkpoint. Deleting is left to the
+        lifecycle rule on what is condemned.
+        """
         arn = self.bucket_arns[role]
         return (
             *self.reads(role),
             Statement(
                 sid="Write",
-                actions=("s3:PutObject", "s3:AbortMultipartUpload"),
+                actions=("s3:PutObject", "s3:PutObjectTagging", "s3:GetObjectTagging", "s3:AbortMultipartUpload"),
                 resources=(pulumi.Output.concat(arn, "/*"),),
             ),
             Statement(sid="Encrypt", actions=("kms:GenerateDataKey",), resources=(self.key_arn,)),
@@ -176,14 +181,14 @@ def _delivery(arn: pulumi.Output[str], account: pulumi.Input[str]) -> Statement:
 
 
 def checkpoint_lifecycle(spec: CheckpointsSpec, *, copied: bool = False) -> list[LifecycleRule]:
-    """By age alone: which checkpoints are among the last few S3 can't tell, the checkpoint program prunes by that.
+    """Age takes only what the checkpoint program condemned by its tag: which checkpoints are among the newest
+    `keep_last`, S3 can't tell, and a run that stands still for a month must find its newest one.
 
-    What has aged stays a while as an old version. Those that live long enough move to STANDARD_IA, where a copy begins
-    at once.
+    What has gone stays a while as an old version. Checkpoints move to STANDARD_IA, where a copy begins at once.
     """
     moves = not copied and spec.expire_days >= 2 * _IA_MINIMUM_DAYS
     return object_store_bucket.lifecycle(
         old_versions_days=spec.old_versions_days,
-        expire_days=spec.expire_days,
+        condemned=Condemned(tag=(CONDEMNED_TAG.key, CONDEMNED_TAG.value), days=spec.expire_days),
         transitions=[(_IA_MINIMUM_DAYS, "STANDARD_IA")] if moves else [],
     )

@@ -52,6 +52,9 @@ def needed(stack: StackSpec) -> tuple[Endpoint, ...]:
     found += [Endpoint(service=service, why=why) for service, why in file_systems.endpoints(stack)]
     if any(pool.autoscaled for pool in stack.pools):
         found.append(Endpoint(service="autoscaling", why="the cluster autoscaler sets the sizes of node groups"))
+    if stack.governance.threat_detection:
+        # GuardDuty makes one itself where there is none, with a group that outlives the stack and keeps its VPC.
+        found.append(Endpoint(service="guardduty-data", why="GuardDuty's agents report what they see on the nodes"))
     if stack.observability.alerts_to:
         found.append(Endpoint(service="sns", why="alerts are published to topics"))
     if stack.network.egress == "isolated":

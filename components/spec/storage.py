@@ -69,7 +69,9 @@ class CheckpointsSpec(Spec):
     """The checkpoint bucket and what is kept in it."""
 
     keep_last: Count = Field(default=3, description="newest checkpoints that are always kept")
-    expire_days: Days = Field(default=30, description="age at which older checkpoints go")
+    expire_days: Days = Field(
+        default=30, description="age at which checkpoints go that pruning condemned; no age takes any other"
+    )
     replicate_to: Region | None = Field(default=None, description="second region that holds a copy")
     old_versions_days: Days = Field(default=7, description="days that replaced and deleted versions are kept")
     lag_minutes: Count = Field(default=60, description="how far the copy may lie behind before an alarm is raised")

@@ -86,8 +86,8 @@ def test_every_bucket_is_closed_to_the_public(name: str) -> None:
     assert of_bucket(declared(), "BucketOwnershipControls", name)["rule"] == {"objectOwnership": "BucketOwnerEnforced"}
 
 
-@pytest.mark.parametrize("name", BUCKETS)
-def test_every_bucket_is_versioned_and_encrypted_by_one_key_with_few_requests(name: str) -> None:
+@pytest.mark.parametrize("name", ["store-checkpoints", "store-datasets"])
+def test_buckets_of_data_are_versioned_and_encrypted_by_one_key_with_few_requests(name: str) -> None:
     assert of_bucket(declared(), "BucketVersioning", name)["versioningConfiguration"] == {"status": "Enabled"}
     [rule] = of_bucket(declared(), "BucketServerSideEncryptionConfiguration", name)["rules"]
     assert rule["bucketKeyEnabled"] is True
@@ -141,13 +141,40 @@ def test_datasets_stay_and_move_to_intelligent_tiering() -> None:
     assert markers["expiration"] == {"expiredObjectDeleteMarker": True}
 
 
-def test_checkpoints_go_by_age_and_move_only_when_they_stay_long_enough() -> None:
-    [short] = rules_of(declared(checkpoints={"expire_days": 30}), "store-checkpoints")
-    assert short["expiration"] == {"days": 30}
-    assert "transitions" not in short
-    [long] = rules_of(declared(checkpoints={"expire_days": 90}), "store-checkpoints")
-    assert long["expiration"] == {"days": 90}
-    assert long["transitions"] == [{"days": 30, "storageClass": "STANDARD_IA"}]
+def expiring(rule: dict[str, Any]) -> dict[str, Any]:
+    """What of a rule takes current objects away."""
+    return {key: value for key, value in rule.get("expiration", {}).items() if key in ("days", "date")}
+
+
+@pytest.mark.parametrize("bucket", ["store-checkpoints", "store-checkpoints-copy"])
+@pytest.mark.parametrize("days", [1, 30, 90])
+def test_age_takes_no_checkpoint_that_pruning_did_not_condemn(bucket: str, days: int) -> None:
+    found = rules_of(declared(checkpoints={"expire_days": days, **COPIED}), bucket)
+    ends = [each for each in found if expiring(each)]
+    assert [(each["filter"], each["expiration"]) for each in ends] == [
+        ({"tag": {"key": "trainshed-condemned", "value": "true"}}, {"days": days})
+    ]
+
+
+def test_the_copy_learns_what_was_condemned() -> None:
+    [role] = [
+        each
+        for each in of_type(declared(checkpoints=COPIED), "RolePolicy")
+        if "s3:ReplicateTags" in each.inputs["policy"]
+    ]
+    assert "s3:GetObjectVersionTagging" in role.inputs["policy"]
+
+
+def test_checkpoints_move_only_when_they_stay_long_enough() -> None:
+    for days, moves in ((30, None), (90, [{"days": 30, "storageClass": "STANDARD_IA"}])):
+        age = rules_of(declared(checkpoints={"expire_days": days}), "store-checkpoints")[0]
+        assert age.get("transitions") == moves
+
+
+def test_s3_delivers_access_logs_to_a_bucket_with_its_own_keys() -> None:
+    [rule] = of_bucket(declared(), "BucketServerSideEncryptionConfiguration", "store-logs")["rules"]
+    assert rule == {"applyServerSideEncryptionByDefault": {"sseAlgorithm": "AES256"}}
+    assert "logging.s3.amazonaws.com" not in named(declared(), "store-key").inputs["policy"]
 
 
 def test_access_of_every_bucket_is_logged_but_not_that_of_the_log_bucket() -> None:
@@ -161,11 +188,11 @@ def test_access_of_every_bucket_is_logged_but_not_that_of_the_log_bucket() -> No
     assert delivery["Condition"] == {"StringEquals": {"aws:SourceAccount": "111122223333"}}
 
 
-def test_the_key_rotates_and_serves_file_systems_and_log_delivery() -> None:
+def test_the_key_rotates_and_serves_file_systems() -> None:
     key = named(declared(), "store-key")
     assert key.inputs["enableKeyRotation"] is True
     statements = {each["Sid"]: each for each in json.loads(key.inputs["policy"])["Statement"]}
-    assert set(statements) == {"AccountAdministers", "LustreReadsAndWrites", "AccessLogsWrite"}
+    assert set(statements) == {"AccountAdministers", "LustreReadsAndWrites"}
     assert statements["LustreReadsAndWrites"]["Condition"] == {
         "StringEquals": {"kms:CallerAccount": "111122223333", "kms:ViaService": "s3.us-west-2.amazonaws.com"},
         "ArnLike": {
@@ -209,7 +236,6 @@ def test_checkpoints_are_copied_under_the_copys_own_key_and_deletions_are_not() 
     assert rule["destination"]["metrics"] == {"status": "Enabled"}
     waits = {each.rsplit("::", 1)[1] for each in replication.depends_on}
     assert {"store-checkpoints", "store-checkpoints-copy", "store-replication"} <= waits
-    assert rules_of(records, "store-checkpoints-copy")[0]["expiration"] == {"days": 30}
 
 
 def test_the_replication_role_reads_one_bucket_and_writes_the_other() -> None:
@@ -282,4 +308,10 @@ def test_service_accounts_read_a_bucket_or_write_it_and_never_delete() -> None:
 
     record(program)
     assert found["reads"] == {"s3:ListBucket", "s3:GetBucketLocation", "s3:GetObject", "kms:Decrypt"}
-    assert found["writes"] - found["reads"] == {"s3:PutObject", "s3:AbortMultipartUpload", "kms:GenerateDataKey"}
+    assert found["writes"] - found["reads"] == {
+        "s3:PutObject",
+        "s3:PutObjectTagging",
+        "s3:GetObjectTagging",
+        "s3:AbortMultipartUpload",
+        "kms:GenerateDataKey",
+    }
