@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from components import fabrics, file_systems
-from components.catalog import Catalog, Limit
+from components.catalog import Catalog, Limit, regions
 from components.planning import addons, address_needs, addresses, blocks, endpoints, nodes, placement
 from components.planning.placement import NodeGroup, Placement
 from components.spec.pools import PoolSpec
@@ -184,7 +184,9 @@ def _interfaces(stack: StackSpec, pools: dict[str, PoolSpec], cat: Catalog) -> I
         units += stack.cluster.system_pool.nodes * of_node
         words.append(f"system {stack.cluster.system_pool.nodes}")
         unit_words.append(f"system {stack.cluster.system_pool.nodes} x {of_node}")
-    points = sum(each.service != endpoints.GATEWAY for each in endpoints.needed(stack)) * len(network.zones)
+    points = sum(each.service != endpoints.GATEWAY for each in endpoints.needed(stack)) * len(
+        regions.control_zones(network.zones)
+    )
     gateways = 0 if network.egress == "isolated" else len(network.zones) if network.nat_gateways == "per-zone" else 1
     interfaces += points + gateways
     words.append(f"endpoints and gateways {points + gateways}")
