@@ -66,6 +66,8 @@ class Limits:
     topics_per_notification: Limit
     mails_per_notification: Limit
     gp3_storage: Limit
+    lustre_storage: Mapping[tuple[str, str], Limit]  # by deployment type and storage
+    lustre_tiered_throughput: Limit
     vcpus: Mapping[tuple[str, Market], Limit]
     block_codes: Mapping[
         str, str
@@ -87,6 +89,7 @@ _EKS = "EKS User Guide, service quotas"
 _VPC = "moto 5.2.5 servicequotas defaults for vpc (VPC User Guide, quotas)"
 _EC2 = "EC2 User Guide, instance quotas: defaults of a new account; codes as listed by Service Quotas"
 _BUDGETS = "AWS Budgets API reference, Notification"
+_FSX = "FSx for Lustre User Guide, quotas, as reported; the page was not read"
 _EBS = "EBS User Guide, quotas; some old regions start with more"
 
 
@@ -228,6 +231,23 @@ LIMITS = Limits(
     ),
     # No quota counts the IOPS of gp3: those that exist are for io1 and io2.
     gp3_storage=_limit("storage of gp3 volumes per region", 50, "TiB", _EBS, service="ebs", code="L-7A658B76"),
+    lustre_storage=MappingProxyType(
+        {
+            (deployment, storage): _limit(
+                f"Lustre {deployment.replace('_', ' ').lower()} {storage} storage per region",
+                100_800,
+                "GiB",
+                _FSX,
+                service="fsx",
+                unverified=True,
+            )
+            for deployment in ("SCRATCH_1", "SCRATCH_2", "PERSISTENT_1", "PERSISTENT_2")
+            for storage in ("SSD", "HDD")
+        }
+    ),
+    lustre_tiered_throughput=_limit(
+        "throughput of intelligent tiering per region", 100_000, "MB/s", _FSX, service="fsx", unverified=True
+    ),
     vcpus=MappingProxyType(_vcpus()),
     block_codes=MappingProxyType(
         {

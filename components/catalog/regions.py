@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from components.catalog import aws_types
 from components.catalog.catalog import Catalog
 
-# Zones whose subnets EKS refuses for a cluster; nodes may lie there (EKS User Guide, "VPC and subnet requirements",
-# read 2026-11-30).
-WITHOUT_CONTROL_PLANE = frozenset({"use1-az3", "usw1-az2", "cac1-az3"})
+# Zones whose subnets EKS refuses for a cluster; nodes may lie there.
+WITHOUT_CONTROL_PLANE = aws_types.table()["aws:eks/cluster:Cluster"].barred_zones
 
 
 def known(cat: Catalog) -> tuple[str, ...]:
