@@ -1,8 +1,8 @@
-"""How well the planner predicts published runs: every family of rows is predicted by constants fitted on all the
-others.
+"""How well the planner predicts published runs, with the constants in use and with each family held out in turn.
 
-Hides nothing: each row is printed with what was published, what the planner says, and what two naive rules say.
-Run `python bench/planner.py [--rows] [--fit]`; `--fit` prints the constants fitted on all rows, beside those in use.
+Only the given rows are fitted; `--check` also predicts other published rows, which no constant ever saw.
+Run `python bench/planner.py [--rows] [--check] [--advice] [--fit]`: `--advice` follows the advice to 200 random tasks,
+`--fit` prints the constants fitted on the given rows beside those in use.
 """
 
 from __future__ import annotations
@@ -18,10 +18,15 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from components import catalog
-from components.sizing import calibration, request, uncertainty
-from components.sizing.calibration import Row
-from components.sizing.constants import DEFAULT, FITTED
-from components.sizing.plan import plan
+from components.sizing.advice.advice import advise, better
+from components.sizing.advice.change import changed
+from components.sizing.calibration import rows as calibration
+from components.sizing.calibration.rows import Row
+from components.sizing.plan import reading, request
+from components.sizing.plan.plan import plan
+from components.sizing.step import band as uncertainty
+from components.sizing.tuning.constants import DEFAULT, FITTED
+from tests.components.sizing.asked import random_task
 
 Errors = dict[str, float]
 
@@ -71,29 +76,44 @@ def inside(row: Row, seconds: float) -> bool:
     return seconds * band.low <= row.seconds <= seconds * band.high
 
 
-def steps(*, every: bool) -> None:
-    rows = calibration.rows()
-    planned, naive = held_out(rows), constant_mfu(rows)
-    core = [row for row in rows if row.family.core]
+Sets = dict[str, list[Row]]
+
+
+def classes(rows: Sequence[Row]) -> Sets:
+    """Rows by what the limits are set for; a row may be in several."""
+    return {
+        "dense": [row for row in rows if not row.shape.experts],
+        "experts": [row for row in rows if row.shape.experts],
+        "8 bits": [row for row in rows if row.options[0][0].recipe.narrow],
+        "Blackwell": [row for row in rows if row.machine.card.generation == "blackwell"],
+    }
+
+
+def steps(rows: Sequence[Row], predicted: dict[str, dict[str, float]], *, every: bool) -> None:
+    """The table of rows, and of errors by class, for each way in which the rows were predicted."""
+    naive = constant_mfu(rows)
     if every:
-        print(f"{'row':36} {'actual':>9} {'planner':>9} {'error':>7} {'6ND@40%':>8} {'const.':>7}  in band")
+        heads = "".join(f"{name:>12}" for name in predicted)
+        print(f"{'row':44} {'actual':>9}{heads} {'6ND@40%':>8} {'const.':>7}  in band")
         for row in rows:
-            errors = [value / row.seconds - 1 for value in (planned[row.id], six_n_d(row, 0.4), naive[row.id])]
+            seconds = [found[row.id] for found in predicted.values()]
+            errors = "".join(f"{value / row.seconds - 1:+12.1%}" for value in seconds)
+            rest = f"{six_n_d(row, 0.4) / row.seconds - 1:+8.1%} {naive[row.id] / row.seconds - 1:+7.1%}"
             told = " (from memory)" if row.family.recalled else ""
-            print(
-                f"{row.id:36} {row.seconds:9.3f} {planned[row.id]:9.3f} {errors[0]:+7.1%} {errors[1]:+8.1%}"
-                f" {errors[2]:+7.1%}  {'yes' if inside(row, planned[row.id]) else 'no'}{told}"
-            )
+            print(f"{row.id:44} {row.seconds:9.3f}{errors} {rest}  {'yes' if inside(row, seconds[-1]) else 'no'}{told}")
         print()
-    print(f"{'step time, families held out':34} {'rows':>4} {'median':>8} {'p90':>8} {'max':>8}")
-    for family in dict.fromkeys(row.family.name for row in rows):
-        print(summary(f"  {family}", [row for row in rows if row.family.name == family], lambda row: planned[row.id]))
-    for name, some in (("core rows", core), ("all rows", rows)):
-        print(summary(f"planner, {name}", some, lambda row: planned[row.id]))
-        print(summary(f"6ND at 40 %, {name}", some, lambda row: six_n_d(row, 0.4)))
-        print(summary(f"constant MFU, {name}", some, lambda row: naive[row.id]))
-        covered = sum(inside(row, planned[row.id]) for row in some)
-        print(f"inside low..high, {name}: {covered} of {len(some)} ({covered / len(some):.0%})")
+    print(f"{'step time':34} {'rows':>4} {'median':>8} {'p90':>8} {'max':>8}  in band")
+    for name, some in {**classes(rows), "all": list(rows)}.items():
+        if not some:
+            continue
+        for way, found in predicted.items():
+            covered = sum(inside(row, found[row.id]) for row in some)
+            print(
+                summary(f"  {name}: {way}", some, lambda row, found=found: found[row.id])
+                + f"  {covered} of {len(some)}"
+            )
+        print(summary(f"  {name}: 6ND at 40 %", some, lambda row: six_n_d(row, 0.4)))
+        print(summary(f"  {name}: constant MFU", some, lambda row: naive[row.id]))
 
 
 def memories() -> None:
@@ -122,24 +142,63 @@ def runs() -> None:
         (core if run.core else rest).append(abs(error))
         covered += made.days.low <= run.days <= made.days.high
         print(
-            f"  {run.id:16} {run.days:9.1f} {made.days.expected:8.1f} {made.days.low:7.1f} {made.days.high:7.1f}"
-            f" {error:+7.1%}"
+            f"  {run.id:16} {run.days:9.1f} {made.days.expected:8.1f} "
+            f"{made.days.low:7.1f} {made.days.high:7.1f} {error:+7.1%}"
         )
     print(
-        f"median error: {statistics.median(core):.1%} on {len(core)} core runs, {statistics.median(rest):.1%} on"
-        f" {len(rest)} others"
+        f"median error: {statistics.median(core):.1%} on {len(core)} core runs, "
+        f"{statistics.median(rest):.1%} on {len(rest)} others"
     )
     print(f"inside low..high: {covered} of {len(core) + len(rest)}")
+
+
+def advice(count: int) -> None:
+    """Random tasks: every piece of advice written into its task and planned again, with the seconds that it took."""
+    cat = catalog.load()
+    told = wrong = planned_tasks = 0
+    seconds: list[float] = []
+    kinds: dict[str, int] = {}
+    for seed in range(count):
+        read = reading.read_text(random_task(seed), "task.yaml", cat)
+        made = plan(read.request, cat)[0] if read.request else None
+        if made is None:
+            continue
+        planned_tasks += 1
+        started = time.process_time()
+        found = advise(made, cat)
+        seconds.append(time.process_time() - started)
+        for each in found:
+            told += 1
+            kinds[each.change.kind] = kinds.get(each.change.kind, 0) + 1
+            request_after = changed(made.request, each.change, cat)
+            again = plan(request_after, cat)[0] if request_after else None
+            if again is None or not again.memory.fits or abs(again.days.expected / each.plan.days.expected - 1) > 1e-6:
+                wrong += 1
+                print(f"  seed {seed}: {each.change.words} does not plan as told")
+            elif not better(made, again):
+                wrong += 1
+                print(f"  seed {seed}: {each.change.words} is no better")
+    print(f"\nadvice: {told} pieces for {planned_tasks} of {count} random tasks, {wrong} wrong; {kinds}")
+    print(f"seconds of one processor: median {statistics.median(seconds):.2f}, max {max(seconds):.2f}")
 
 
 def main() -> None:
     print(f"{platform.machine()}, Python {platform.python_version()}, {platform.system()}")
     started = time.perf_counter()
-    steps(every="--rows" in sys.argv)
+    given = [row for row in calibration.rows() if row.family.fit]
+    in_use = {row.id: row.predict(DEFAULT).total for row in given}
+    print("the given rows, which the constants are fitted on")
+    steps(given, {"in use": in_use, "held out": held_out(given)}, every="--rows" in sys.argv)
+    if "--check" in sys.argv:
+        others = [row for row in calibration.rows() if not row.family.fit]
+        print("\nother published rows, which no constant was fitted on")
+        steps(others, {"in use": {row.id: row.predict(DEFAULT).total for row in others}}, every="--rows" in sys.argv)
     memories()
     runs()
+    if "--advice" in sys.argv:
+        advice(200)
     if "--fit" in sys.argv:
-        tuning = calibration.fit(calibration.rows())
+        tuning = calibration.fit(given)
         print(f"\n{'constant':26} {'before':>9} {'fitted':>9} {'in use':>9}")
         for constant in FITTED:
             values = (constant.prior, getattr(tuning, constant.name), getattr(DEFAULT, constant.name))

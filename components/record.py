@@ -65,6 +65,7 @@ class Record:
             "provider": self.provider,
             "custom": self.custom,
             "retain_on_delete": self.retain_on_delete,
+            "delete_before_replace": self.delete_before_replace,
             "aliases": list(self.aliases),
         }
 

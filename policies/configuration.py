@@ -1,7 +1,7 @@
 """A pack's configuration: what each rule's level and parameters are in one environment, and which exemptions stand.
 
-Hides the file format, which is the engine's own (`--policy-pack-config`), so that one file serves the engine and the preview. The key
-`exemptions` configures the rule of that name, whose list counts for every rule of the pack.
+Hides the file format, which is the engine's own (`--policy-pack-config`), so that one file serves the engine and the
+preview. The key `exemptions` configures the rule of that name, whose list counts for every rule of the pack.
 """
 
 from __future__ import annotations

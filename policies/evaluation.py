@@ -1,7 +1,7 @@
 """An evaluation: a pack asked about resources, and the report of what it said.
 
-Hides how outcomes become violations: unknown values become doubts, wrong types violations, exemptions take violations away and are
-listed, and no secret reaches a message. The engine's wire and the offline preview both come through here.
+Hides how outcomes become violations: unknown values become doubts, wrong types violations, exemptions take violations
+away and are listed, and no secret reaches a message. The engine's wire and the offline preview both come through here.
 """
 
 from __future__ import annotations
@@ -113,7 +113,9 @@ class Evaluator:
         """The stack rules' word, and what is wrong with the exemptions."""
         asked = [rule for rule in self.pack.stack_rules if self.configuration.level(rule) != "disabled"]
         report = self._report((rule, None, _outcomes(rule, stack, self.settings(rule))) for rule in asked)
-        return Report(self.pack.name, (*report.violations, *self._faults()), report.could_not_judge, report.exemptions_used)
+        return Report(
+            self.pack.name, (*report.violations, *self._faults()), report.could_not_judge, report.exemptions_used
+        )
 
     def _faults(self) -> Iterator[Violation]:
         rule = self.pack.rule(EXEMPTIONS)
@@ -126,7 +128,9 @@ class Evaluator:
 
     def _violation(self, rule: Rule, urn: str, path: str, message: str) -> Violation:
         level, severity = self.level(rule), rule.severity
-        return Violation(pack=self.pack.name, rule=rule.name, level=level, severity=severity, urn=urn, path=path, message=message)
+        return Violation(
+            pack=self.pack.name, rule=rule.name, level=level, severity=severity, urn=urn, path=path, message=message
+        )
 
     def _report(self, judged: Iterable[tuple[Rule, Resource | None, Iterable[Outcome]]]) -> Report:
         violations: list[Violation] = []
@@ -136,8 +140,12 @@ class Evaluator:
             for outcome in outcomes:
                 urn = outcome.urn or (resource.urn if resource else "")
                 if isinstance(outcome, Doubt):
-                    doubts.append(NotJudged(pack=self.pack.name, rule=rule.name, urn=urn, path=outcome.path, why=outcome.why))
-                elif excuse := next((entry for entry in self.exemptions.standing if entry.covers(rule.name, urn)), None):
+                    doubts.append(
+                        NotJudged(pack=self.pack.name, rule=rule.name, urn=urn, path=outcome.path, why=outcome.why)
+                    )
+                elif excuse := next(
+                    (entry for entry in self.exemptions.standing if entry.covers(rule.name, urn)), None
+                ):
                     used.append((excuse, urn))
                 else:
                     text = masked(message(rule, outcome, urn, resource), resource)
@@ -161,7 +169,8 @@ def message(rule: Rule, finding: Finding, urn: str, resource: Resource | None = 
     """What is wrong, against what, how to put it right, and how to be excused."""
     subject = f"{finding.node.path or (resource.name if resource else 'the stack')} {shown(finding.node)}"
     return (
-        f"{subject}; wanted: {finding.wanted}. Fix: {finding.fix or rule.fix}. Exemption: {SYNTAX.format(rule=rule.name, urn=urn or '*')}"
+        f"{subject}; wanted: {finding.wanted}. Fix: {finding.fix or rule.fix}. Exemption:"
+        f" {SYNTAX.format(rule=rule.name, urn=urn or '*')}"
     )
 
 
@@ -195,8 +204,9 @@ def evaluate(
 ) -> Report:
     """Asks every rule of the pack about the records of a preview.
 
-    `today` is what exemptions and reservations are compared with (a date in the configuration comes first); `estimate` is the cost that the
-    caller computed, `{"low", "expected", "high", "unpriced", "delta"}` in USD a month: without it the cost pack uses its own estimator.
+    `today` is what exemptions and reservations are compared with (a date in the configuration comes first); `estimate`
+    is the cost that the caller computed, `{"low", "expected", "high", "unpriced", "delta"}` in USD a month: without it
+    the cost pack uses its own estimator.
     """
     stack = records if isinstance(records, Stack) else resources_from(records)
     settled = parse(configuration) if isinstance(configuration, Mapping) else configuration or Configuration()

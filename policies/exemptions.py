@@ -1,7 +1,7 @@
 """An exemption: a team's dated statement that one rule does not hold for some resources, and why.
 
-Hides how an entry is checked: one without an owner, a reason or a date excuses nothing and is a violation itself, and so is one that has
-expired.
+Hides how an entry is checked: one without an owner, a reason or a date excuses nothing and is a violation itself, and
+so is one that has expired.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ class Reading:
 def read(entries: object, rules: Iterable[str], today: date | None) -> Reading:
     """Reads the list of a configuration file."""
     if not isinstance(entries, list | tuple):
-        return Reading(faults=("exemptions.entries is no list; give a list of {rule, urn_glob, reason, owner, expires}",))
+        return Reading(
+            faults=("exemptions.entries is no list; give a list of {rule, urn_glob, reason, owner, expires}",)
+        )
     known = set(rules)
     standing: list[Exemption] = []
     expired: list[Exemption] = []
@@ -79,4 +81,10 @@ def _read_one(entry: object, rules: set[str]) -> Exemption | str:
         expires = date.fromisoformat(values["expires"])
     except ValueError:
         return f'expires on "{values["expires"]}", which is no date; write YYYY-MM-DD'
-    return Exemption(rule=values["rule"], urn_glob=values["urn_glob"], reason=values["reason"], owner=values["owner"], expires=expires)
+    return Exemption(
+        rule=values["rule"],
+        urn_glob=values["urn_glob"],
+        reason=values["reason"],
+        owner=values["owner"],
+        expires=expires,
+    )

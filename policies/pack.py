@@ -1,6 +1,7 @@
 """A pack: rules under one name, with the rule about exemptions that every pack has.
 
-Hides which rules apply to a type: the table is made once a type is met, so a resource is only ever shown to the rules that can concern it.
+Hides which rules apply to a type: the table is made once a type is met, so a resource is only ever shown to the rules
+that can concern it.
 """
 
 from __future__ import annotations
@@ -32,8 +33,17 @@ EXEMPTIONS_RULE = rule(
     says="Every exemption names its rule, resources, reason, owner and end, and has not expired.",
     fix="complete the entry, extend its date with the owner's word, or remove it together with what it excused",
     parameters={
-        "entries": {"type": "array", "items": ENTRY, "default": [], "description": "{rule, urn_glob, reason, owner, expires} each"},
-        "today": {"type": "string", "default": "", "description": "the date that entries and reservations are compared with"},
+        "entries": {
+            "type": "array",
+            "items": ENTRY,
+            "default": [],
+            "description": "{rule, urn_glob, reason, owner, expires} each",
+        },
+        "today": {
+            "type": "string",
+            "default": "",
+            "description": "the date that entries and reservations are compared with",
+        },
     },
 )(_nothing)
 
@@ -60,7 +70,9 @@ class Pack:
         """The resource rules for a type."""
         if type_ not in self._applying:
             self._applying[type_] = tuple(
-                rule for rule in self.rules if rule.scope == "resource" and any(fnmatchcase(type_, pattern) for pattern in rule.types)
+                rule
+                for rule in self.rules
+                if rule.scope == "resource" and any(fnmatchcase(type_, pattern) for pattern in rule.types)
             )
         return self._applying[type_]
 

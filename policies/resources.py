@@ -1,7 +1,7 @@
 """A resource as a rule sees it, and the stack of all of them.
 
-Hides where it came from (a preview's record, the engine's wire) and how resources refer to each other: by a known value when there is
-one, and by the recorded dependency when the value is only known after the update.
+Hides where it came from (a preview's record, the engine's wire) and how resources refer to each other: by a known value
+when there is one, and by the recorded dependency when the value is only known after the update.
 """
 
 from __future__ import annotations
@@ -155,7 +155,8 @@ class Stack:
                 )
 
     def companions(self, owner: Resource, type_: str, key: str, *names: str) -> list[Resource]:
-        """The resources of a type whose input `key` refers to `owner`, which may be named by any of `names` or by its URN's dependency.
+        """The resources of a type whose input `key` refers to `owner`, which may be named by any of `names` or by its
+        URN's dependency.
 
         Raises Unjudged when none surely does and one may.
         """

@@ -1,6 +1,7 @@
 """A rule: one thing that must hold of a resource or of the whole stack, and all that a reader of its violation needs.
 
-Hides nothing about the resource; a rule is data around a plain function, so the engine, the preview and the tests ask it in the same way.
+Hides nothing about the resource; a rule is data around a plain function, so the engine, the preview and the tests ask
+it in the same way.
 """
 
 from __future__ import annotations

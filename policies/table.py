@@ -18,12 +18,20 @@ def _row(rule: Rule) -> str:
     parameters = ", ".join(f"`{name}`" for name in rule.parameters) or "-"
     mends = "yes" if rule.remedy else "-"
     ids = ", ".join(rule.ids) or "-"
-    return f"| `{rule.name}` | {rule.summary} | {rule.severity} | {rule.level} | {scope} | {mends} | {parameters} | {ids} |"
+    return (
+        f"| `{rule.name}` | {rule.summary} | {rule.severity} | {rule.level} | {scope} | {mends} | {parameters} |"
+        f" {ids} |"
+    )
 
 
 def _section(pack: Pack) -> str:
-    head = "| rule | holds when | severity | level | judges | mends | parameters | also known as |\n|---|---|---|---|---|---|---|---|"
-    return f"\n### {pack.name}: {len(pack.rules)} rules\n\n{head}\n" + "\n".join(_row(rule) for rule in pack.rules) + "\n"
+    head = (
+        "| rule | holds when | severity | level | judges | mends | parameters | also known as"
+        " |\n|---|---|---|---|---|---|---|---|"
+    )
+    return (
+        f"\n### {pack.name}: {len(pack.rules)} rules\n\n{head}\n" + "\n".join(_row(rule) for rule in pack.rules) + "\n"
+    )
 
 
 def written() -> str:

@@ -1,7 +1,8 @@
 """A node: one value inside a resource's inputs, with the path by which a person would name it.
 
-It hides every way in which a value can fail to be there (absent, null, empty, unknown, secret, of the wrong type), so that a rule can't
-pass by accident: asking a node for a type either gives that type, gives None for what is absent, or raises what the evaluator reports.
+It hides every way in which a value can fail to be there (absent, null, empty, unknown, secret, of the wrong type), so
+that a rule can't pass by accident: asking a node for a type either gives that type, gives None for what is absent, or
+raises what the evaluator reports.
 """
 
 from __future__ import annotations

@@ -184,8 +184,8 @@ _IMAGES = (
         "v1.36.0",
         source="values of neuron-helm-chart 1.10.0; the project's release",
     ),
-    _image("kueue", "registry.k8s.io", "kueue/kueue", "v0.19.2", source=_RELEASE, unverified=True),
-    _image("jobset", "registry.k8s.io", "jobset/jobset", "v0.12.0", source=_RELEASE, unverified=True),
+    _image("kueue", "registry.k8s.io", "kueue/kueue", f"v{RELEASES['kueue']}", source=_RELEASE, unverified=True),
+    _image("jobset", "registry.k8s.io", "jobset/jobset", f"v{RELEASES['jobset']}", source=_RELEASE, unverified=True),
     _image(
         "cluster-autoscaler",
         "registry.k8s.io",

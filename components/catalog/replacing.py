@@ -62,6 +62,10 @@ TAKEN_AWAY: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {token: row.replaces_when_taken_away for token, row in aws_types.table().items() if row.replaces_when_taken_away}
 )
 
+# What can be changed in place, but not to another VPC: EKS takes only subnets of the VPC that the cluster was made in
+# (EKS API, VpcConfigRequest), so replaced subnets replace the cluster.
+LEAVES_WITH: Mapping[str, tuple[str, ...]] = MappingProxyType({"aws:eks/cluster:Cluster": ("vpcConfig.subnetIds",)})
+
 # What an input that is only known after an update refers to: one word tells whether it came to mean another resource.
 REFERS_TO: Mapping[str, str] = MappingProxyType(
     {

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import pulumi
 import pulumi_aws as aws
 
+from components.catalog.contract import CONDEMNED_TAG
 from components.identity import policy_documents
 from components.identity.policy_documents import Statement
 
@@ -158,23 +159,16 @@ def _closed_to_others(arn: pulumi.Output[str], guards: Guards) -> tuple[Statemen
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Condemned:
-    """Objects that may expire by age: those that carry the tag. All others stay, however old."""
-
-    tag: tuple[str, str]
-    days: int
-
-
 def lifecycle(
     *,
     old_versions_days: int,
     expire_days: int | None = None,
-    condemned: Condemned | None = None,
+    condemned_days: int | None = None,
     transitions: Sequence[tuple[int, str]] = (),
 ) -> list[LifecycleRule]:
-    """Broken uploads end, replaced versions go, and objects move by age. Current objects expire by age only where
-    `expire_days` says so of the whole bucket, or `condemned` of those with a tag.
+    """Rules of a whole bucket: broken uploads end, replaced versions go, and objects move and go by age.
+
+    With `condemned_days` age takes only objects that carry the tag of whoever prunes them.
     """
     rule: LifecycleRule = {
         "id": "age",
@@ -188,16 +182,14 @@ def lifecycle(
     if transitions:
         rule["transitions"] = [{"days": days, "storage_class": kind} for days, kind in sorted(transitions)]
     rules = [rule]
-    if condemned is not None:
-        key, value = condemned.tag
-        rules.append(
-            {
-                "id": "condemned",
-                "status": "Enabled",
-                "filter": {"tag": {"key": key, "value": value}},
-                "expiration": {"days": condemned.days},
-            }
-        )
+    if condemned_days is not None:
+        condemned: LifecycleRule = {
+            "id": "condemned",
+            "status": "Enabled",
+            "filter": {"tag": {"key": CONDEMNED_TAG.key, "value": CONDEMNED_TAG.value}},
+            "expiration": {"days": condemned_days},
+        }
+        rules.append(condemned)
     if expire_days is None:
         # Deleted objects leave a marker that costs every listing; it can't stand in a rule that expires by age.
         rules.append(

@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 import pulumi
 import pulumi_aws as aws
 
-from components.catalog.contract.files import CONDEMNED_TAG
 from components.identity import policy_documents
 from components.identity.policy_documents import Statement
 from components.object_store import bucket as object_store_bucket
 from components.object_store import keys, replica
-from components.object_store.bucket import Bucket, Condemned, Guards, LifecycleRule
+from components.object_store.bucket import Bucket, Guards, LifecycleRule
 from components.spec.storage import CheckpointsSpec, StorageSpec
 
 _IA_MINIMUM_DAYS = 30  # STANDARD_IA takes nothing younger, and charges thirty days of what leaves earlier
@@ -155,7 +154,8 @@ class ObjectStore(pulumi.ComponentResource):
         )
 
     def writes(self, role: str) -> tuple[Statement, ...]:
-        """What a service account needs to read and write a bucket's objects, and to condemn a checkpoint. Deleting is left to the
+        """What a service account needs to write a bucket's objects, and to condemn a checkpoint. Deleting is left to
+        the
         lifecycle rule on what is condemned.
         """
         arn = self.bucket_arns[role]
@@ -181,14 +181,14 @@ def _delivery(arn: pulumi.Output[str], account: pulumi.Input[str]) -> Statement:
 
 
 def checkpoint_lifecycle(spec: CheckpointsSpec, *, copied: bool = False) -> list[LifecycleRule]:
-    """Age takes only what the checkpoint program condemned by its tag: which checkpoints are among the newest
-    `keep_last`, S3 can't tell, and a run that stands still for a month must find its newest one.
+    """Age takes only what the pruner has tagged: S3 can't tell which checkpoints are the newest, and a run that stands
+    still for a month must find its last one.
 
     What has gone stays a while as an old version. Checkpoints move to STANDARD_IA, where a copy begins at once.
     """
     moves = not copied and spec.expire_days >= 2 * _IA_MINIMUM_DAYS
     return object_store_bucket.lifecycle(
         old_versions_days=spec.old_versions_days,
-        condemned=Condemned(tag=(CONDEMNED_TAG.key, CONDEMNED_TAG.value), days=spec.expire_days),
+        condemned_days=spec.expire_days,
         transitions=[(_IA_MINIMUM_DAYS, "STANDARD_IA")] if moves else [],
     )

@@ -17,7 +17,7 @@ from components.spec.stack import StackSpec
 
 if TYPE_CHECKING:
     # A preview without a planned run need not load the planner.
-    from components.sizing.plan import Plan
+    from components.sizing.plan.plan import Plan
 
 MARGIN = 1.5
 _GB = 1e9

@@ -18,7 +18,17 @@ from components.planning.nodes import max_pods
 from components.spec.pools import Block, OnDemand, PoolSpec, Reservation
 from components.spec.stack import StackSpec
 
-__all__ = ["NodeGroup", "Placement", "groups", "largest_group", "max_pods", "of_stack", "plan", "pool_zones", "system_zones"]
+__all__ = [
+    "NodeGroup",
+    "Placement",
+    "groups",
+    "largest_group",
+    "max_pods",
+    "of_stack",
+    "plan",
+    "pool_zones",
+    "system_zones",
+]
 
 CapacityType = Literal["ON_DEMAND", "SPOT", "CAPACITY_BLOCK"]
 

@@ -94,13 +94,16 @@ def page(file: File) -> str:
     lines = [
         f"# {_TITLES[file]}",
         "",
-        f"Every key, its type and its default. Generated from the models by `trainshed schema {file} --format markdown`.",
+        (
+            "Every key, its type and its default. Generated from the models by "
+            f"`trainshed schema {file} --format markdown`."
+        ),
         "",
     ]
     if file == "stack":
         lines += [
-            "Keys stand under `config`, each with `trainshed:` before it; the region is `aws:region`. Where the default",
-            "depends on the environment, the table below the key lists it with its reason.",
+            "Keys stand under `config`, each with `trainshed:` before it; the region is `aws:region`. Defaults that",
+            "depend on the environment are listed at the end, with their reasons.",
             "",
         ]
     lines += _section(made, made.get("$defs", {}), "", frozenset(), file)

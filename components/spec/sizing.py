@@ -16,8 +16,15 @@ from pydantic_core import PydanticCustomError
 
 from components.spec.base import Count, CountOrZero, Flag, Region, Spec, Text
 
-Precision = Literal["bf16", "fp16", "fp8"]
+Precision = Literal["bf16", "fp16", "fp8", "fp8-block", "fp8-mx", "nvfp4"]
 Recompute = Literal["none", "selective", "full"]
+RecomputeModule = Literal["core_attn", "mla_up_proj", "layernorm", "mlp", "moe", "moe_act", "shared_experts"]
+Schedule = Literal["gpipe", "1f1b", "interleaved", "zero-bubble", "zbv", "dualpipe"]
+ContextMethod = Literal["ring", "allgather", "alltoall"]
+Dispatcher = Literal["node", "alltoall", "allgather"]
+StatePrecision = Literal["fp32", "bf16", "fp8"]
+Offloaded = Literal["activations", "optimizer"]
+Framework = Literal["megatron", "torchtitan", "automodel", "deepspeed", "neuron"]
 Sharding = Literal["ddp", "zero1", "zero2", "zero3"]
 
 _SUFFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9, "t": 1e12}
@@ -55,6 +62,13 @@ class ExpertsSpec(Spec):
     shared: CountOrZero = Field(default=0, description="experts that every token visits")
     ffn: Count | None = Field(default=None, description="inner width of one expert; the model's ffn when left out")
     dense_layers: CountOrZero = Field(default=0, description="first layers that have a plain feed-forward block")
+    every: Count = Field(default=1, description="experts in every n-th of the other layers; plain blocks between")
+    most_nodes: Count | None = Field(
+        default=None, description="nodes that one token's experts may lie on (limited routing)"
+    )
+    imbalance: Annotated[float, Field(ge=1.0, le=8.0)] | None = Field(
+        default=None, description="load of the fullest expert rank against the mean; 1 where a benchmark forces balance"
+    )
 
 
 class LatentSpec(Spec):
@@ -71,6 +85,13 @@ class LatentSpec(Spec):
         validation_alias=AliasChoices("value_dim", "v_dim", "v_head_dim"),
         description="width of a value head; head_dim when left out",
     )
+
+
+class WindowSpec(Spec):
+    """Attention to the nearest tokens only, in all layers but every `full_every`-th."""
+
+    tokens: Count = Field(description="tokens that a layer with a window looks back")
+    full_every: CountOrZero = Field(default=2, description="every n-th layer sees the whole sequence; 0 when none does")
 
 
 class ModelSpec(Spec):
@@ -97,6 +118,10 @@ class ModelSpec(Spec):
         validation_alias=AliasChoices("latent_attention", "mla", "latent"),
         description="multi-head latent attention",
     )
+    sliding_window: WindowSpec | None = Field(default=None, description="attention limited to the nearest tokens")
+    prediction_modules: CountOrZero = Field(
+        default=0, description="multi-token prediction modules: one more layer and output pass each"
+    )
 
 
 class TrainingSpec(Spec):
@@ -106,12 +131,34 @@ class TrainingSpec(Spec):
     global_batch: Count | None = Field(
         default=None, description="sequences in one optimizer step; about 4 million tokens when left out"
     )
-    precision: Precision = Field(default="bf16", description="arithmetic of the matrix products")
+    batch_from: Count | None = Field(default=None, description="sequences in the first steps, where the batch grows")
+    ramp_tokens: Number | None = Field(default=None, description="tokens over which it grows to global_batch")
+    precision: Precision = Field(
+        default="bf16",
+        description=(
+            "arithmetic of the products; fp8 scales tensors, fp8-block tiles, fp8-mx and nvfp4 small blocks (Blackwell)"
+        ),
+    )
+    bf16_layers: CountOrZero = Field(
+        default=0, description="layers that stay in bf16 where others multiply in fewer bits"
+    )
+    optimizer_states: StatePrecision | None = Field(
+        default=None,
+        description="precision of the optimizer's moments; fp32 when left out, or bf16 where nothing else fits",
+    )
+    offload: tuple[Offloaded, ...] = Field(default=(), description="what waits in host memory while it is not used")
+    framework: Framework | None = Field(default=None, description="the program that trains, for what it can't run")
     optimizer: Literal["adam", "adamw", "sgd", "adafactor"] = Field(
         default="adam", description="optimizer, for its state"
     )
     recompute: Recompute | None = Field(
         default=None, description="activations computed again in the backward pass; the least that fits when left out"
+    )
+    recompute_modules: tuple[RecomputeModule, ...] = Field(
+        default=(), description="with recompute: selective, the parts of a layer that are computed again"
+    )
+    recompute_layers: Count | None = Field(
+        default=None, description="with recompute: full, only so many layers of each stage"
     )
     sharding: Sharding | None = Field(
         default=None, description="what data-parallel ranks share out; zero1 when left out, or more where it must"
@@ -120,6 +167,12 @@ class TrainingSpec(Spec):
         default="auto",
         description=(
             "fused never stores the score matrix; auto means unfused in fp16, on V100, and on A100 with recompute"
+        ),
+    )
+    expert_overlap: Flag = Field(
+        default=False,
+        description=(
+            "whether expert traffic runs beside another micro-batch's arithmetic (Megatron's overlap, DualPipe)"
         ),
     )
     method: Literal["full", "lora"] = Field(
@@ -156,14 +209,43 @@ class ParallelismSpec(Spec):
     tensor: Count | None = Field(default=None, description="cards that share each matrix")
     pipeline: Count | None = Field(default=None, description="stages of consecutive layers")
     context: Count | None = Field(default=None, description="cards that share one sequence")
-    expert: Count | None = Field(default=None, description="cards that share the experts of a layer")
+    expert: Count | None = Field(
+        default=None,
+        description="cards that share the experts of a layer, taken from tensor, context and data ranks alike",
+    )
+    expert_tensor: Count = Field(default=1, description="cards that share one expert's matrices")
     virtual_stages: Count | None = Field(default=None, description="model chunks of one stage (interleaving)")
+    stages: tuple[CountOrZero, ...] | None = Field(
+        default=None,
+        description="layers of each pipeline stage, or of each chunk in the model's order; even when left out",
+    )
+    pipeline_layout: Text | None = Field(
+        default=None,
+        description=(
+            "stages in Megatron's letters: E embedding, t layer, m prediction module, L loss, | a stage, (..)*n"
+        ),
+    )
+    schedule: Schedule | None = Field(
+        default=None, description="order of the micro-batches; 1f1b, or interleaved with virtual stages"
+    )
+    shard: Count | None = Field(
+        default=None, description="data ranks that share one copy of the state (HSDP); all when left out"
+    )
+    context_method: ContextMethod = Field(
+        default="ring",
+        description="how context ranks see each other's keys: round a ring, gathered, or by exchanging heads (Ulysses)",
+    )
+    dispatcher: Dispatcher | None = Field(
+        default=None,
+        description="a token travels once to each node (DeepEP), once for each expert, or everywhere; "
+        "for each expert when left out in groups of at most 8 without zero3, else to each node",
+    )
     micro_batch: Count | None = Field(default=None, description="sequences of one forward pass")
     sequence_parallel: Flag | None = Field(
         default=None,
         description=(
-            "whether norms are split over the tensor group; true when left out, but for fp16 without selective"
-            " recompute"
+            "whether norms are split over the tensor group; true when left "
+            "out, but for fp16 without selective recompute"
         ),
     )
 
@@ -172,6 +254,20 @@ class GoalSpec(Spec):
     """What must be reached."""
 
     days: Number | None = Field(default=None, description="days from start to end, restarts included")
+    usd: Number | None = Field(default=None, description="what the run may cost, storage included")
+
+
+class PhaseSpec(Spec):
+    """A part of the campaign beside the main run; what is left out is as there."""
+
+    name: Text = Field(description="the phase's name")
+    kind: Literal["long-context", "annealing", "finetuning", "evaluation"] = Field(
+        description="what the phase does; evaluation runs forward only"
+    )
+    tokens: Number = Field(description="tokens of the phase")
+    sequence: Count | None = Field(default=None, description="tokens in a sequence")
+    global_batch: Count | None = Field(default=None, description="sequences in one step")
+    nodes: Count | None = Field(default=None, description="nodes of the phase")
 
 
 class SizingSpec(Spec):
@@ -182,3 +278,4 @@ class SizingSpec(Spec):
     hardware: HardwareSpec = Field(default_factory=HardwareSpec)
     parallelism: ParallelismSpec = Field(default_factory=ParallelismSpec)
     goal: GoalSpec = Field(default_factory=GoalSpec)
+    phases: tuple[PhaseSpec, ...] = Field(default=(), description="what the campaign does beside the main run")

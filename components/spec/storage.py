@@ -68,9 +68,12 @@ class DatasetsSpec(Spec):
 class CheckpointsSpec(Spec):
     """The checkpoint bucket and what is kept in it."""
 
-    keep_last: Count = Field(default=3, description="newest checkpoints that are always kept")
+    keep_last: Count = Field(
+        default=3, description="newest checkpoints of a task that are always kept, where its file says nothing"
+    )
     expire_days: Days = Field(
-        default=30, description="age at which checkpoints go that pruning condemned; no age takes any other"
+        default=30,
+        description="age at which objects go that the checkpoint program has condemned; it never takes others",
     )
     replicate_to: Region | None = Field(default=None, description="second region that holds a copy")
     old_versions_days: Days = Field(default=7, description="days that replaced and deleted versions are kept")

@@ -33,7 +33,7 @@ from components.spec.reading import document
 from components.spec.reading.document import Document
 from components.spec.reading.paths import parsed
 from components.spec.reading.shape import Shaped, validate
-from components.spec.sizing import GoalSpec, HardwareSpec, ModelSpec, ParallelismSpec, TrainingSpec
+from components.spec.sizing import GoalSpec, HardwareSpec, ModelSpec, ParallelismSpec, PhaseSpec, TrainingSpec
 
 EnvironmentName = Annotated[
     StrictText,
@@ -126,7 +126,10 @@ class RecoverySpec(Spec):
     """What happens when a worker dies or hangs."""
 
     checkpoint_interval_steps: Count | None = Field(default=None, description="steps between two checkpoints")
-    keep_last: Count = Field(default=3, description="newest checkpoints that are kept")
+    keep_last: Count | None = Field(
+        default=None,
+        description="newest checkpoints that are kept; left out: storage.checkpoints.keep_last of the stack",
+    )
     auto_restart: Flag = Field(default=True, description="whether the whole job starts again from its last checkpoint")
     max_restarts: CountOrZero = Field(default=20, description="restarts before the job counts as failed")
     hang_timeout_seconds: Count | None = Field(
@@ -191,6 +194,7 @@ class TaskSpec(Spec):
     training: TrainingSpec | None = None
     hardware: HardwareSpec | None = None
     goal: GoalSpec | None = None
+    phases: tuple[PhaseSpec, ...] = ()
 
     @property
     def reference(self) -> ImageReference:

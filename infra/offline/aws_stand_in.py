@@ -2,12 +2,12 @@
 imports.
 
 The SDK's modules define thousands of argument types of which a stack uses a few, and importing them takes longer than
-all the rest of a preview. Hides the table of those few (`aws_shapes.json`, read from the SDK by
-`scripts/regenerate_aws_shapes.py`) and how Python's names become the wire's.
+all the rest of a preview (docs/decisions/sdk-stand-in.md). The few are in `aws_shapes.json`, which
+`scripts/regenerate_aws_shapes.py` reads from the SDK.
 
 Only for runs whose outputs are unknown: a computed output is simply unknown here. The engine always runs the SDK
-itself, and tests hold both against each other, record by record. What the table lacks comes from the SDK; with another
-version of the SDK nothing is replaced.
+itself, and tests hold both against each other, record by record. What the table lacks comes from the SDK. With another
+version of the SDK, or with TRAINSHED_AWS_SDK=1 in the environment, nothing is replaced.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
@@ -27,24 +28,25 @@ from typing import Any, ClassVar, cast
 import pulumi
 
 PACKAGE = "pulumi_aws"
+SWITCH = "TRAINSHED_AWS_SDK"  # the one flag that turns the stand-in off
 _TABLE = Path(__file__).with_name("aws_shapes.json")
 
 
-def install() -> bool:
-    """Put the stand-in where `import pulumi_aws` finds it; false where the SDK is in use already, or is not the one of
-    the table.
-    """
+def install() -> str:
+    """Put the stand-in where `import pulumi_aws` finds it; the answer is why the SDK is used instead, or empty."""
     if PACKAGE in sys.modules:
-        return isinstance(sys.modules[PACKAGE], _Package)
+        return "" if isinstance(sys.modules[PACKAGE], _Package) else "it is imported already"
+    if os.environ.get(SWITCH, "").lower() in ("1", "true", "yes"):
+        return f"{SWITCH} is set"
     found = importlib.util.find_spec(PACKAGE)
     try:
-        same = version(PACKAGE) == _table()["sdk"]
+        installed = version(PACKAGE)
     except PackageNotFoundError:
-        return False
-    if found is None or not same:
-        return False
+        return "its version is not known"
+    if found is None or installed != _table()["sdk"]:
+        return f"version {installed} is installed, and infra/offline/aws_shapes.json is of {_table()['sdk']}"
     sys.modules[PACKAGE] = _Package(list(found.submodule_search_locations or ()))
-    return True
+    return ""
 
 
 @cache
@@ -134,20 +136,41 @@ def _translated(value: Any, shape: str, names: Callable[[str], _Names]) -> Any:
         return [_translated(item, shape, names) for item in cast("list[Any]", value)]
     if not isinstance(value, Mapping):
         return value
-    known, out = names(shape), _View()
+    known, out = names(shape), dict[str, Any]() if names is _wire_names else _Nested(shape)
     for key, item in cast("Mapping[str, Any]", value).items():
         name, below = known.get(key, (key, None))
         out[name] = _translated(item, below, names) if below else item
     return out
 
 
-class _View(dict[str, Any]):
-    """A mapping that may be read like an object, as the SDK's output types are."""
+class _Nested(dict[str, Any]):
+    """A nested output, read like an object as the SDK's output types are: a name that it doesn't have is refused."""
+
+    def __init__(self, shape: str) -> None:
+        super().__init__()
+        self._shape = shape
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("_"):
             raise AttributeError(name)
-        return self.get(name)
+        if name in self:
+            return self[name]
+        known = _wire_names(self._shape)
+        if name not in known and name not in _outputs_alone(self._shape):
+            near = get_close_matches(name, known, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise AttributeError(f"{self._shape.split('.')[1].removesuffix('Args')} has no output {name!r}{hint}")
+        return None
+
+
+@cache
+def _outputs_alone(shape: str) -> frozenset[str]:
+    """The names that the SDK's own output type has, which may be more than its arguments'. Asked only before a refusal:
+    it imports a module of the SDK.
+    """
+    service, name = shape.split(".")
+    kind = getattr(importlib.import_module(f"{PACKAGE}.{service}.outputs"), name.removesuffix("Args"), None)
+    return frozenset(each for each in vars(kind) if not each.startswith("_")) if kind is not None else frozenset()
 
 
 class _Resource(pulumi.CustomResource):

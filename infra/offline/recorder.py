@@ -1,13 +1,14 @@
 """Runs a Pulumi program without an engine and keeps what it declares as plain records.
 
-Hides the SDK's mock monitor, its wire format and the clean-up between two runs in one process.
+Two runs in one process don't meet: the SDK's settings, its loop and what is patched for a run are put back after it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import atexit
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -144,13 +145,24 @@ class _Monitor(mocks.MockMonitor):
         return super().RegisterResourceOutputs(request)
 
 
-def _without_positions() -> source_pb2.StackTrace:
-    return source_pb2.StackTrace()
+_POSITIONS = "_get_stack_trace"
 
 
-# The SDK reads the source lines of the whole call stack for every resource; nobody reads them in a recording.
-if hasattr(resource, "_get_stack_trace"):
-    setattr(resource, "_get_stack_trace", _without_positions)  # noqa: B010 - a private name of the SDK, which a plain assignment would hide from pyright
+@contextmanager
+def _without_positions() -> Generator[None]:
+    """The SDK reads the source lines of the whole call stack for every resource, and nobody reads them in a recording:
+    its private function answers with nothing for as long as one runs.
+    """
+    real = getattr(resource, _POSITIONS, None)
+    if real is None:
+        yield
+        return
+    setattr(resource, _POSITIONS, source_pb2.StackTrace)
+    try:
+        yield
+    finally:
+        setattr(resource, _POSITIONS, real)
+
 
 _loops: list[asyncio.AbstractEventLoop] = []
 
@@ -219,7 +231,8 @@ def run(
             root.register_outputs(root.outputs)
 
     try:
-        loop.run_until_complete(run_pulumi_func(whole))
+        with _without_positions():
+            loop.run_until_complete(run_pulumi_func(whole))
     finally:
         settings.reset_options(project=project, stack=stack)
     if monitor.duplicates:

@@ -25,7 +25,10 @@ class Judge:
     command: str
 
 
-JUDGES = {judge.name: judge for judge in (Judge("checkov", "checkov==3.3.30", "checkov"), Judge("custodian", "c7n==0.9.53", "custodian"))}
+JUDGES = {
+    judge.name: judge
+    for judge in (Judge("checkov", "checkov==3.3.30", "checkov"), Judge("custodian", "c7n==0.9.53", "custodian"))
+}
 
 
 def home(name: str) -> Path:
@@ -52,7 +55,10 @@ def install(name: str) -> None:
     start = time.monotonic()
     print(f"installing {judge.requirement} into {home(name)} ...", flush=True)
     venv.create(home(name), with_pip=True)
-    subprocess.run([str(python(name)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", judge.requirement], check=True)
+    subprocess.run(
+        [str(python(name)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", judge.requirement],
+        check=True,
+    )
     print(f"installed {name} in {time.monotonic() - start:.0f} s")
 
 

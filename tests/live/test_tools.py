@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from components.catalog.charts import CHARTS
+from components.manifests.queues import controllers
 from tests.live.support.engine import CHECKOUT
 from trainshed.sandbox import tools
 
@@ -44,7 +47,9 @@ def test_the_list_names_every_program_and_where_it_lies() -> None:
             assert str(tools.find(program) or "not built") in line
 
 
-def test_a_program_on_path_is_taken_before_the_built_one_where_versions_may_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_on_path_is_taken_before_the_built_one_where_versions_may_differ(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("pulumi", "kueue"):
         (tmp_path / name).write_text("#!/bin/sh\n")
         (tmp_path / name).chmod(0o755)
@@ -72,6 +77,32 @@ def test_two_builds_at_once_do_not_meet(tmp_path: Path) -> None:
         "    log = Path(sys.argv[2]) / 'log'\n"
         "    log.open('a').write('in '); time.sleep(0.3); log.open('a').write('out ')\n"
     )
-    running = [subprocess.Popen([sys.executable, "-c", program, str(CHECKOUT), str(tmp_path)], stdout=subprocess.DEVNULL) for _ in range(3)]
+    running = [
+        subprocess.Popen([sys.executable, "-c", program, str(CHECKOUT), str(tmp_path)], stdout=subprocess.DEVNULL)
+        for _ in range(3)
+    ]
     assert [process.wait() for process in running] == [0, 0, 0]
     assert (tmp_path / "log").read_text() == "in out in out in out "
+
+
+def test_the_charts_that_stacks_declare_are_of_the_versions_that_the_tests_run() -> None:
+    shipped = {tool.name: tool.version for tool in tools.BUILT if tool.name in CHARTS.charts}
+    assert {"kueue", "jobset"} <= set(shipped)
+    for name, version in shipped.items():
+        assert CHARTS[name].version == version
+        assert CHARTS.image(name).tag.removeprefix("v") == version
+
+
+@pytest.mark.control_plane
+def test_every_aggregated_role_of_a_shipped_chart_is_declared_beside_its_release(need: Callable[[str], Path]) -> None:
+    """Kubernetes makes such a role anew while Helm takes the chart away, unless it went before."""
+    found: set[str] = set()
+    for name in ("kueue", "jobset"):
+        need(name)
+        for file in tools.asset(name, f"charts/{name}").rglob("*.yaml"):
+            text = file.read_text()
+            if "aggregationRule:" in text:
+                suffix = re.search(r"name: '?\{\{ include \"\w+\.fullname\" \. \}\}(\S+?)'?$", text, re.MULTILINE)
+                assert suffix is not None, file
+                found.add(name + suffix[1])
+    assert found == {role["metadata"]["name"] for role in controllers.aggregated_roles()}

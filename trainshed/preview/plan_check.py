@@ -11,9 +11,9 @@ from components.catalog import Catalog
 from components.file_systems.lustre import plan as lustre_plan
 from components.planning import shares
 from components.problems import Problem
-from components.sizing.plan import Plan, plan
-from components.sizing.reading import SizingReading, read
-from components.sizing.stack_check import StackFigures, stack_check
+from components.sizing.plan.plan import Plan, plan
+from components.sizing.plan.reading import SizingReading, read
+from components.sizing.stack.check import StackFigures, stack_check
 from components.spec.pools import PoolSpec
 from components.spec.reading.shape import shown
 from components.spec.stack import StackSpec

@@ -6,9 +6,12 @@ stack with errors.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import sys
+import traceback
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from math import ceil
 from typing import Any
 
 from components.planning import blocks
@@ -64,12 +67,17 @@ def preview(stack: str) -> Preview:
     from components.planning.cost.estimate import estimate
     from infra.offline import aws_stand_in
 
-    aws_stand_in.install()
+    if (why := aws_stand_in.install()) and aws_stand_in.PACKAGE not in sys.modules:
+        print(f"the AWS SDK itself is imported, which takes some seconds: {why}", file=sys.stderr)
     from infra.build import build
     from infra.offline.recorder import run
     from trainshed.preview.policies import judge
 
-    recording = run(lambda: build(settings), stack=settings.name)
+    try:
+        recording = run(lambda: build(settings), stack=settings.name)
+    except Exception as error:  # a fault of the program: it is told in the shape of every other answer
+        traceback.print_exc()
+        return Preview(settings=_with_fault(settings, error), cost=Estimate(prices_as_of=settings.catalog.prices.as_of))
     records = tuple(each for each in recording.records if each.type != STACK_TYPE)
     spec = settings.valid
     cost = estimate(records, spec, settings.catalog)
@@ -90,14 +98,31 @@ def preview(stack: str) -> Preview:
     )
 
 
+def _with_fault(settings: Settings, error: Exception) -> Settings:
+    said = f"the program fails with {type(error).__name__}: {error}"
+    hint = "the stack file has no error: report this with the lines on standard error"
+    return replace(settings, problems=(Problem(id="program-fails", path="", said=said, hint=hint), *settings.problems))
+
+
 def _with_later_problems(settings: Settings, monthly_usd: float) -> Settings:
-    """Problems that only a preview can see: those of this moment, and those of the task that the stack is
+    """Problems that only a preview can see: those of this moment, of the cost, and of the task that the stack is
     planned for.
     """
     assert settings.stack is not None
-    found = blocks.out_of_time(settings.stack.pools, datetime.now(tz=UTC))
+    found = [*blocks.out_of_time(settings.stack.pools, datetime.now(tz=UTC)), *_over_budget(settings, monthly_usd)]
     if settings.stack.plan is not None and settings.folder is not None:
         from trainshed.preview.plan_check import check
 
         found = [*found, *check(settings.stack, settings.catalog, settings.folder, monthly_usd)]
     return settings.with_later(found)
+
+
+def _over_budget(settings: Settings, monthly_usd: float) -> Iterator[Problem]:
+    """The stack's own budget is the one figure that its cost is held against."""
+    budget = settings.stack.budget if settings.stack else None
+    if budget is None or monthly_usd <= float(budget.monthly_usd):
+        return
+    said = f"{monthly_usd:,.0f} USD a month are expected, {monthly_usd / float(budget.monthly_usd):,.1f} x the budget"
+    whole = ceil(monthly_usd)
+    hint = f"buy less, or set monthly_usd to {whole} or more"
+    yield Problem(id="budget-exceeded", path="budget.monthly_usd", said=said, hint=hint, severity="warning")

@@ -82,12 +82,42 @@ class Acknowledgement:
 
 
 def dangers(changes: Iterable[Change], accepted: Sequence[Acknowledgement]) -> tuple[Danger, ...]:
-    """Unacknowledged ones first, deletions before replacements."""
+    """Unacknowledged ones first, the most precious first among them."""
     reasons = {(each.id, each.path): each.reason for each in accepted}
     found = [_danger(each, reasons) for each in changes if each.op in ("replace", "delete") and _holds_data(each)]
     return tuple(
-        sorted(found, key=lambda each: (bool(each.acknowledged), each.retained, each.kind, each.type, each.name))
+        sorted(found, key=lambda each: (bool(each.acknowledged), each.retained, *precious(each.type, each.name)))
     )
+
+
+# What can't be made again before what can be, by type; within one, names that say what lies there.
+_PRECIOUS = (
+    "aws:s3/bucket:Bucket",
+    "aws:fsx/lustreFileSystem:LustreFileSystem",
+    "aws:efs/fileSystem:FileSystem",
+    "aws:kms/key:Key",
+    "aws:kms/replicaKey:ReplicaKey",
+    "aws:rds/instance:Instance",
+    "aws:dynamodb/table:Table",
+    "aws:ebs/volume:Volume",
+    "kubernetes:core/v1:PersistentVolumeClaim",
+    "aws:eks/cluster:Cluster",
+    "kubernetes:core/v1:Namespace",
+    "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition",
+    "aws:cloudtrail/trail:Trail",
+    "aws:ecr/repository:Repository",
+)
+_NAMED = ("checkpoints", "datasets")
+
+
+def precious(type_: str, name: str) -> tuple[int, int, int, str]:
+    """A rank: checkpoints, datasets, file systems, keys, clusters; logs late, and images that others publish last."""
+    mirrored = type_.endswith(":Repository") and "/" in name
+    place = _PRECIOUS.index(type_) if type_ in _PRECIOUS else len(_PRECIOUS)
+    said = next((at for at, each in enumerate(_NAMED) if each in name), len(_NAMED))
+    # A bucket of logs or of the trail is no bucket of checkpoints.
+    logs = type_.endswith(":Bucket") and said == len(_NAMED)
+    return (mirrored, _PRECIOUS.index("aws:eks/cluster:Cluster") if logs else place, said, name)
 
 
 def _holds_data(change: Change) -> bool:

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
-from components.catalog.replacing import SHRINKING, TAKEN_AWAY, replacing
+from components.catalog.replacing import LEAVES_WITH, SHRINKING, TAKEN_AWAY, replacing
 from components.record import Record
+from trainshed.review.aliases import former_urns
 from trainshed.review.values import ABSENT, UNKNOWN, Difference, at, differences, opaque
 
 Op = Literal["create", "update", "replace", "delete"]
@@ -90,6 +91,7 @@ def compare(before: Sequence[Record], after: Sequence[Record], *, comparable: bo
 def matched(before: Sequence[Record], after: Sequence[Record]) -> list[Pair]:
     """Each resource with its other self; a new one that names an old one as its alias is that one, renamed."""
     left = {each.urn: each for each in before}
+    new = {each.urn: each for each in after}
     pairs: list[Pair] = []
     waiting: list[Record] = []
     for each in after:
@@ -99,19 +101,17 @@ def matched(before: Sequence[Record], after: Sequence[Record]) -> list[Pair]:
         else:
             pairs.append(Pair(old=old, new=each))
     for each in waiting:
-        old = next((left.pop(urn) for urn in _former(each, left) if urn in left), None)
+        old = next((left.pop(urn) for urn in _former(each, left, new) if urn in left), None)
         pairs.append(Pair(old=old, new=each))
     pairs.extend(Pair(old=each, new=None) for each in left.values())
     return pairs
 
 
-def _former(resource: Record, left: Mapping[str, Record]) -> list[str]:
-    """The URNs that an alias may mean: a URN itself, or a name under any parent and of the same type."""
-    found: list[str] = []
+def _former(resource: Record, left: Mapping[str, Record], new: Mapping[str, Record]) -> list[str]:
+    """The URNs that its aliases and its parents' may mean; at last a name under any parent and of the same type."""
+    found = former_urns(resource, new)
     for alias in resource.aliases:
-        if alias.startswith("urn:"):
-            found.append(alias)
-        else:
+        if not alias.startswith("urn:"):
             found.extend(urn for urn, each in left.items() if each.name == alias and each.type == resource.type)
     return found
 
@@ -135,7 +135,10 @@ def _change(pair: Pair, urns: Mapping[str, str], comparable: bool) -> Change | N
     found = [
         each for each in differences(old.inputs, new.inputs) if not _ignored(each, new) and _known(each, comparable)
     ]
-    found += _rewired(old, new, urns)
+    rewired = _rewired(old, new, urns)
+    # Where it comes from says more than that it isn't known on either side.
+    found = [each for each in found if not _only_unknown(each) or each.path not in {one.path for one in rewired}]
+    found += rewired
     found += _options(old, new)
     if not found and not renamed:
         return None
@@ -145,17 +148,24 @@ def _change(pair: Pair, urns: Mapping[str, str], comparable: bool) -> Change | N
     )
 
 
+def _only_unknown(difference: Difference) -> bool:
+    """Lists of unknown values that differ in nothing but their length."""
+    sides = (difference.old, difference.new)
+    return all(isinstance(each, list) and set(map(str, cast("list[object]", each))) == {UNKNOWN} for each in sides)
+
+
 def _known(difference: Difference, comparable: bool) -> bool:
     return comparable or not (opaque(difference.old) or opaque(difference.new))
 
 
 def _ignored(difference: Difference, new: Record) -> bool:
     """The engine keeps the old value of what a resource ignores."""
-    path = _unindexed(difference.path)
-    return any(path == _unindexed(each) or path.startswith(f"{_unindexed(each)}.") for each in new.ignore_changes)
+    path = unindexed(difference.path)
+    return any(path == unindexed(each) or path.startswith(f"{unindexed(each)}.") for each in new.ignore_changes)
 
 
-def _unindexed(path: str) -> str:
+def unindexed(path: str) -> str:
+    """A path without the indices of its lists."""
     out, inside = "", False
     for letter in path:
         inside = letter == "[" or (inside and letter != "]")
@@ -199,18 +209,18 @@ def _reasons(old: Record, new: Record, found: Sequence[Difference]) -> tuple[Dif
         return (Difference(path="type", old=old.type, new=type_),)
     reasons: list[Difference] = []
     for path in replacing(type_):
-        inside = [each for each in found if _under(_unindexed(each.path), path)]
+        inside = [each for each in found if _under(unindexed(each.path), path)]
         # A whole object that comes or goes holds the path without naming it.
         around = [
             each
             for each in found
-            if path.startswith(f"{_unindexed(each.path)}.") and at(old.inputs, path) != at(new.inputs, path)
+            if path.startswith(f"{unindexed(each.path)}.") and at(old.inputs, path) != at(new.inputs, path)
         ]
         reasons += [each for each in (*inside, *around) if each not in reasons]
     for path in SHRINKING.get(type_, ()):
-        reasons += [each for each in found if _unindexed(each.path) == path and _smaller(each)]
+        reasons += [each for each in found if unindexed(each.path) == path and _smaller(each)]
     for path in TAKEN_AWAY.get(type_, ()):
-        reasons += [each for each in found if _unindexed(each.path) == path and each.new in (ABSENT, [], None)]
+        reasons += [each for each in found if unindexed(each.path) == path and each.new in (ABSENT, [], None)]
     return tuple(reasons)
 
 
@@ -234,6 +244,7 @@ def _spread(changes: Sequence[Change], pairs: Sequence[Pair]) -> list[Change]:
     too.
     """
     by_urn = {each.urn: each for each in changes}
+    after = {pair.new.urn: pair.new for pair in pairs if pair.new is not None}
     grown = True
     while grown:
         grown = False
@@ -243,6 +254,7 @@ def _spread(changes: Sequence[Change], pairs: Sequence[Pair]) -> list[Change]:
             if old is None or new is None or new.urn in replaced or not new.custom:
                 continue
             reasons = [each for path in replacing(new.type) if (each := _follows(new, path, replaced)) is not None]
+            reasons += [each for path in LEAVES_WITH.get(new.type, ()) if (each := _leaves(new, path, replaced, after))]
             if not reasons:
                 continue
             urn = new.urn
@@ -263,6 +275,16 @@ def _follows(new: Record, path: str, replaced: set[str]) -> Difference | None:
     if not found:
         return None
     names = ", ".join(urn.rsplit("::", 1)[-1] for urn in found)
+    return Difference(path=path, old=UNKNOWN, new=f"{UNKNOWN}: {names} is replaced")
+
+
+def _leaves(new: Record, path: str, replaced: set[str], after: Mapping[str, Record]) -> Difference | None:
+    """Its subnets are replaced because their VPC is: it can't follow them into another one."""
+    subnets = [after[urn] for urn in sources(new, path.split(".")[0]) if urn in after and urn in replaced]
+    vpcs = {urn for subnet in subnets for urn in sources(subnet, "vpcId")} & replaced
+    if not vpcs:
+        return None
+    names = ", ".join(sorted(urn.rsplit("::", 1)[-1] for urn in vpcs))
     return Difference(path=path, old=UNKNOWN, new=f"{UNKNOWN}: {names} is replaced")
 
 

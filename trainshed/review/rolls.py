@@ -6,7 +6,7 @@ what each way of changing costs a running job.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -35,7 +35,10 @@ class Roll:
     nodes: int
     cards: int
     why: tuple[str, ...]
-    slowly: str = ""
+    at_once: int = 0  # machines that a roll takes at a time; 0 where nothing is rolled
+    old_first: bool = False
+    template: str = ""
+    capacity: str = ""
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -45,7 +48,8 @@ class Roll:
             "nodes": self.nodes,
             "cards": self.cards,
             "why": list(self.why),
-            "slowly": self.slowly,
+            "at_once": self.at_once,
+            "old_machine_first": self.old_first,
         }
 
 
@@ -53,7 +57,8 @@ def rolls(changes: Sequence[Change], after: Sequence[Record], cat: Catalog) -> t
     """The groups that change their machines, worst first."""
     renewed = {each.urn: each for each in changes if each.type == TEMPLATE and _new_version(each)}
     by_urn = {each.urn: each for each in changes if each.type == GROUP}
-    templates = {each.urn: each for each in after if each.type == TEMPLATE}
+    templates = {each.urn: each.old for each in changes if each.type == TEMPLATE and each.old is not None}
+    templates |= {each.urn: each for each in after if each.type == TEMPLATE}
     found = [roll for each in by_urn.values() if (roll := _changed(each, renewed, templates, cat)) is not None]
     for resource in after:
         if resource.type == GROUP and resource.urn not in by_urn and (cause := _template(resource, renewed)):
@@ -111,11 +116,42 @@ def _roll(
     inputs = group.inputs
     count = _most(group) if nodes is None else nodes
     at_once = at(inputs, "updateConfig.maxUnavailable")
-    slowly = f"{at_once} at a time" if how == "rolls" and isinstance(at_once, int) else ""
-    if slowly and at(inputs, "updateConfig.updateStrategy") == "MINIMAL":
-        slowly += ", the old machine before the new one"
-    cards = count * cards_of(group, templates, cat)
-    return Roll(pool=pool, group=group.name, how=how, nodes=count, cards=cards, why=why, slowly=slowly)
+    rolling = how == "rolls" and isinstance(at_once, int)
+    return Roll(
+        pool=pool,
+        group=group.name,
+        how=how,
+        nodes=count,
+        cards=count * cards_of(group, templates, cat),
+        why=why,
+        at_once=min(at_once, count) if rolling else 0,
+        old_first=rolling and at(inputs, "updateConfig.updateStrategy") == "MINIMAL",
+        template=_template_of(group),
+        capacity=_capacity(group),
+    )
+
+
+def _template_of(group: Record) -> str:
+    return next(iter(sources(group, "launchTemplate")), group.urn)
+
+
+def _capacity(group: Record) -> str:
+    return "spot" if at(group.inputs, "capacityType") == "SPOT" else "bought"
+
+
+def together(found: Iterable[Roll], figure: Callable[[Roll], int]) -> int:
+    """A figure over several groups. Spot and on-demand groups of one template stand in for each other: their machines
+    are the same ones, so only the larger side counts.
+    """
+    return _together((each.template, each.capacity, figure(each)) for each in found)
+
+
+def _together(found: Iterable[tuple[str, str, int]]) -> int:
+    sides: dict[str, dict[str, int]] = {}
+    for template, capacity, figure in found:
+        of = sides.setdefault(template, {})
+        of[capacity] = of.get(capacity, 0) + figure
+    return sum(max(each.values()) for each in sides.values())
 
 
 def _why(found: Iterable[Difference]) -> tuple[str, ...]:
@@ -143,4 +179,7 @@ def cards_of(group: Record, templates: Mapping[str, Record], cat: Catalog) -> in
 def cards(resources: Sequence[Record], cat: Catalog) -> int:
     """Cards of a whole stack, every group at its largest."""
     templates = {each.urn: each for each in resources if each.type == TEMPLATE}
-    return sum(_most(each) * cards_of(each, templates, cat) for each in resources if each.type == GROUP)
+    groups = [each for each in resources if each.type == GROUP]
+    return _together(
+        (_template_of(each), _capacity(each), _most(each) * cards_of(each, templates, cat)) for each in groups
+    )

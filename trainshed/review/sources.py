@@ -10,7 +10,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -19,6 +19,8 @@ import yaml
 
 from components.problems import Problem, errors
 from components.record import Record
+from components.spec.reading import secrets
+from components.spec.stack import StackSpec
 from trainshed.preview.policies import Verdict
 from trainshed.review import preview_json
 from trainshed.review.engine_files import Step
@@ -61,6 +63,30 @@ def stack_settings(path: Path) -> dict[str, Any] | None:
         return {}
     config = cast("Mapping[str, Any]", document).get("config") if isinstance(document, Mapping) else None
     return dict(cast("Mapping[str, Any]", config)) if isinstance(config, Mapping) else {}
+
+
+def secrets_changed(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Paths of secrets that differ between two stack files: what is declared shows `<secret>` on both sides."""
+    if before is None or after is None:
+        return ()
+    return tuple(sorted(set(_secrets(before, after, "", secrets.names(StackSpec)))))
+
+
+def _secrets(old: object, new: object, path: str, known: frozenset[str]) -> Iterator[str]:
+    if old == new:
+        return
+    last = path.rsplit(".", 1)[-1]
+    sealed = any(isinstance(each, Mapping) and "secure" in each for each in (old, new))
+    if sealed or (path and secrets.is_secret(last, known)):
+        yield path
+    elif isinstance(old, Mapping) and isinstance(new, Mapping):
+        first, second = cast("Mapping[str, Any]", old), cast("Mapping[str, Any]", new)
+        for key in sorted({*first, *second}):
+            name = str(key).removeprefix("trainshed:")
+            yield from _secrets(first.get(key), second.get(key), f"{path}.{name}" if path else name, known)
+    elif isinstance(old, list) and isinstance(new, list):
+        for place, (one, other) in enumerate(zip(cast("list[Any]", old), cast("list[Any]", new), strict=False)):
+            yield from _secrets(one, other, f"{path}[{place}]", known)
 
 
 def previewed(project: Path, stack_path: str, label: str) -> Side:

@@ -6,6 +6,8 @@ secret is ever shown.
 
 from __future__ import annotations
 
+import base64
+import difflib
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
@@ -92,13 +94,27 @@ def differences(old: object, new: object, path: str = "") -> Iterator[Difference
             return
         if sorted(map(_key, first)) == sorted(map(_key, second)):
             return
+        long = max(len(json.dumps(each, default=str)) for each in (first, second)) > _LONGEST
+        if long and first and second:
+            # Entry by entry as far as both go; then how many there are.
+            for index, (one, other) in enumerate(zip(first, second, strict=False)):
+                yield from differences(one, other, f"{path}[{index}]")
+            yield Difference(path=path, old=f"{len(first)} entries", new=f"{len(second)} entries")
+            return
     documents = _documents(old, new)
-    if documents:
-        yield from differences(*documents, path)
+    if documents and documents[0] != documents[1]:
+        yield from _opened(*documents, path)
         return
     if {_nothing(old), _nothing(new)} == {True}:
         return
     yield Difference(path=path, old=old, new=new)
+
+
+def _opened(old: object, new: object, path: str) -> Iterator[Difference]:
+    if isinstance(old, str):
+        yield Difference(path=path, old=old, new=new)
+    else:
+        yield from differences(old, new, path)
 
 
 def _nothing(value: object) -> bool:
@@ -111,17 +127,53 @@ def _key(value: object) -> str:
 
 
 def _documents(old: object, new: object) -> tuple[object, object] | None:
-    """Both sides parsed, when both are JSON documents (policies, lifecycle rules)."""
-    if not (isinstance(old, str) and isinstance(new, str) and old[:1] in "{[" and new[:1] in "{[" and old and new):
+    """Both sides opened, when both are JSON documents (policies, lifecycle rules), text in base64 (user data) or text
+    of several lines, which become lines that only one side has.
+    """
+    if not (isinstance(old, str) and isinstance(new, str) and old and new):
         return None
+    if old[0] in "{[" and new[0] in "{[":
+        try:
+            return json.loads(old), json.loads(new)
+        except ValueError:
+            return None
+    decoded = _decoded(old), _decoded(new)
+    first, second = (decoded[0] or old, decoded[1] or new) if all(decoded) else (old, new)
+    if "\n" in first and "\n" in second:
+        return _lines_apart(first, second)
+    return (first, second) if all(decoded) else None
+
+
+def _decoded(text: str) -> str:
+    """The text that a base64 value holds; empty for anything else."""
+    if len(text) < 16 or len(text) % 4:
+        return ""
     try:
-        return json.loads(old), json.loads(new)
+        found = base64.b64decode(text, validate=True).decode("utf-8")
     except ValueError:
-        return None
+        return ""
+    return found if all(each.isprintable() or each in "\n\t\r" for each in found) else ""
+
+
+def _lines_apart(old: str, new: str) -> tuple[dict[str, object], dict[str, object]]:
+    """The lines that differ, under the words of their place: `line 3`."""
+    before, after = old.splitlines(), new.splitlines()
+    matcher = difflib.SequenceMatcher(a=before, b=after, autojunk=False)
+    first: dict[str, object] = {}
+    second: dict[str, object] = {}
+    for tag, start, end, other, last in matcher.get_opcodes():
+        if tag != "equal":
+            key = f"line {start + 1}"
+            first |= {key: "\n".join(before[start:end])} if end > start else {}
+            second |= {key: "\n".join(after[other:last])} if last > other else {}
+    return first, second
 
 
 def shown(value: object) -> str:
     """One line; a long text is cut and told by its length and digest, and a secret stays one."""
+    if isinstance(value, str) and value.startswith(UNKNOWN) and value != UNKNOWN:
+        # What a value comes from, or that its source is replaced, says more than that it isn't known yet.
+        value = value.replace(f"{UNKNOWN} of ", "from ").replace(f"{UNKNOWN}: ", "")
     text = value if isinstance(value, str) else json.dumps(_veiled(value), ensure_ascii=False, default=str)
     if len(text) <= _LONGEST:
         return text

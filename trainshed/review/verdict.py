@@ -20,9 +20,11 @@ from trainshed.review.danger import Acknowledgement, Danger, Weaker, dangers, un
 from trainshed.review.differences import Change, compare, counts
 from trainshed.review.engine_files import Step
 from trainshed.review.money import Money, drivers
+from trainshed.review.refusals import Refusal, refusals
 from trainshed.review.rolls import Roll, cards, rolls
-from trainshed.review.sources import Side
+from trainshed.review.sources import Side, secrets_changed
 from trainshed.review.stepped import stepped
+from trainshed.review.tasks import TaskFinding, task_findings
 
 DELTA_RULE = "cost-change-within-ceiling"
 _WHY_NOT = "leaves out what this change adds without a known price"
@@ -54,6 +56,9 @@ class Review:
     dangers: tuple[Danger, ...]
     weaker: tuple[Weaker, ...]
     rolls: tuple[Roll, ...]
+    refusals: tuple[Refusal, ...]
+    tasks: tuple[TaskFinding, ...]
+    secrets: tuple[str, ...]
     money: Money
     findings: tuple[Finding, ...]
     verdict: Verdict
@@ -71,8 +76,19 @@ class Review:
         return tuple(each for each in self.dangers if not each.acknowledged and not each.retained)
 
     @property
+    def refused(self) -> tuple[Refusal, ...]:
+        """What the services surely don't do."""
+        return tuple(each for each in self.refusals if each.certain)
+
+    @property
+    def unfit(self) -> tuple[TaskFinding, ...]:
+        """Tasks that this change breaks."""
+        return tuple(each for each in self.tasks if each.new)
+
+    @property
     def passes(self) -> bool:
-        return not (self.mandatory or self.pending or self.head.broken or self.base.broken)
+        broken = self.head.broken or self.base.broken
+        return not (self.mandatory or self.pending or self.refused or self.unfit or broken)
 
     @property
     def exit_code(self) -> int:
@@ -93,6 +109,9 @@ class Review:
             "dangers": [each.as_json() for each in self.dangers],
             "weaker_protection": [each.as_json() for each in self.weaker],
             "pools": [each.as_json() for each in self.rolls],
+            "refusals": [each.as_json() for each in self.refusals],
+            "tasks": [each.as_json() for each in self.tasks],
+            "secrets_changed": list(self.secrets),
             "cost": self.money.as_json(),
             "policies": [each.as_json() for each in self.findings],
             "policies_unjudged": [doubt_as_json(each) for each in self.verdict.unjudged],
@@ -127,7 +146,7 @@ def review(
             changes = stepped(changes, steps, base.resources, head.resources)
     accepted = _accepted(head, base)
     found = dangers(changes or (), accepted)
-    money = _money(base, head, cat)
+    money = _money(base, head, cat, {each.renamed_from: each.urn for each in changes or () if each.renamed_from})
     verdict = _judged(stack, head, money)
     return Review(
         stack=stack,
@@ -137,6 +156,9 @@ def review(
         dangers=found,
         weaker=weaker(changes or ()),
         rolls=rolls(changes, head.resources, cat) if changes is not None else (),
+        refusals=refusals(changes, head.resources) if changes is not None else (),
+        tasks=task_findings(base, head, _spec(base, cat), _spec(head, cat), cat) if whole else (),
+        secrets=secrets_changed(base.settings, head.settings),
         money=money,
         findings=_marked(verdict.violations, _known_before(stack, base)),
         verdict=verdict,
@@ -170,7 +192,7 @@ def _written(side: Side) -> list[Mapping[str, Any]]:
     )
 
 
-def _money(base: Side, head: Side, cat: Catalog) -> Money:
+def _money(base: Side, head: Side, cat: Catalog, renamed: Mapping[str, str]) -> Money:
     old = None if base.broken else _priced(base, cat)
     new = None if head.broken else _priced(head, cat)
     both = (*base.resources, *head.resources)
@@ -178,7 +200,7 @@ def _money(base: Side, head: Side, cat: Catalog) -> Money:
     return Money(
         before=old,
         after=new,
-        drivers=drivers(old, new, both) if old and new else (),
+        drivers=drivers(old, new, both, renamed=renamed) if old and new else (),
         prices_as_of=cat.prices.as_of.isoformat(),
         cards_before=None if base.broken else cards(base.resources, cat),
         cards_after=None if head.broken else cards(head.resources, cat),

@@ -31,7 +31,9 @@ class ApiError(RuntimeError):
 class Api:
     """Calls to https://127.0.0.1:PORT as the bearer of a token, or as somebody else by impersonation."""
 
-    def __init__(self, port: int, token: str, *, ca: str | None = None, user: str | None = None, groups: Sequence[str] = ()) -> None:
+    def __init__(
+        self, port: int, token: str, *, ca: str | None = None, user: str | None = None, groups: Sequence[str] = ()
+    ) -> None:
         self.port = port
         self._token = token
         self._ca = ca
@@ -54,7 +56,9 @@ class Api:
             self._local.connection = held
         return held
 
-    def _exchange(self, method: str, path: str, payload: bytes, content_type: str) -> tuple[http.client.HTTPResponse, bytes]:
+    def _exchange(
+        self, method: str, path: str, payload: bytes, content_type: str
+    ) -> tuple[http.client.HTTPResponse, bytes]:
         connection = self._connection()
         try:
             connection.putrequest(method, path)
@@ -79,7 +83,8 @@ class Api:
         try:
             response, raw = self._exchange(method, path, payload, content_type if body is not None else "")
         except (OSError, http.client.HTTPException) as error:
-            # A server may close a connection that it kept alive; what never reached it, or may be said twice, is said again on a new one.
+            # A server may close a connection that it kept alive; what never reached it, or may be said twice, is said
+            # again on a new one.
             dropped = isinstance(error, (ssl.SSLEOFError, ConnectionError, http.client.RemoteDisconnected))
             if not (held and dropped and method in ("GET", "PATCH", "DELETE")):
                 raise
@@ -112,18 +117,26 @@ class Api:
         if key not in self._plurals:
             raise ApiError(404, f"the server serves no {kind} in {api_version}", {})
         plural, namespaced = self._plurals[key]
-        return f"{base}/namespaces/{namespace or 'default'}/{plural}" if namespaced and namespace != "*" else f"{base}/{plural}"
+        return (
+            f"{base}/namespaces/{namespace or 'default'}/{plural}"
+            if namespaced and namespace != "*"
+            else f"{base}/{plural}"
+        )
 
     def path(self, thing: Mapping[str, Any]) -> str:
         meta = thing["metadata"]
         return f"{self.collection(thing['apiVersion'], thing['kind'], meta.get('namespace'))}/{meta['name']}"
 
     def create(self, thing: Mapping[str, Any]) -> Object:
-        return self.call("POST", self.collection(thing["apiVersion"], thing["kind"], thing["metadata"].get("namespace")), thing)
+        return self.call(
+            "POST", self.collection(thing["apiVersion"], thing["kind"], thing["metadata"].get("namespace")), thing
+        )
 
     def apply(self, thing: Mapping[str, Any], *, manager: str = "trainshed", strict: bool = True) -> Object:
         """Server-side apply; `strict` refuses fields that the server's schema does not know."""
-        query = urlencode({"fieldManager": manager, "force": "true", "fieldValidation": "Strict" if strict else "Ignore"})
+        query = urlencode(
+            {"fieldManager": manager, "force": "true", "fieldValidation": "Strict" if strict else "Ignore"}
+        )
         return self.call("PATCH", f"{self.path(thing)}?{query}", thing, content_type="application/apply-patch+yaml")
 
     def get(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> Object:
@@ -138,17 +151,23 @@ class Api:
             raise
         return True
 
-    def all(self, api_version: str, kind: str, namespace: str | None = "*", *, labels: str = "", fields: str = "") -> list[Object]:
+    def all(
+        self, api_version: str, kind: str, namespace: str | None = "*", *, labels: str = "", fields: str = ""
+    ) -> list[Object]:
         query = {key: value for key, value in (("labelSelector", labels), ("fieldSelector", fields)) if value}
         suffix = f"?{urlencode(query)}" if query else ""
-        items: list[Object] = self.call("GET", self.collection(api_version, kind, namespace) + suffix).get("items") or []
+        items: list[Object] = (
+            self.call("GET", self.collection(api_version, kind, namespace) + suffix).get("items") or []
+        )
         # A list's items come without these two, and nothing else of ours can be done without them.
         return [{"apiVersion": api_version, "kind": kind, **item} for item in items]
 
     def patch(self, thing: Mapping[str, Any], change: Mapping[str, Any], *, subresource: str = "") -> Object:
         return self.call("PATCH", self.path(thing) + subresource, change, content_type="application/merge-patch+json")
 
-    def delete(self, api_version: str, kind: str, name: str, namespace: str | None = None, *, foreground: bool = False) -> None:
+    def delete(
+        self, api_version: str, kind: str, name: str, namespace: str | None = None, *, foreground: bool = False
+    ) -> None:
         suffix = "?propagationPolicy=Foreground" if foreground else "?propagationPolicy=Background"
         self.call("DELETE", f"{self.collection(api_version, kind, namespace)}/{name}{suffix}")
 

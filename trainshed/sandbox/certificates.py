@@ -30,7 +30,19 @@ def self_signed(folder: Path) -> Certificate:
     folder.mkdir(parents=True, exist_ok=True)
     made = Certificate(folder=folder)
     _openssl(
-        *("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "3650", "-subj", "/CN=127.0.0.1"),
+        *(
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-days",
+            "3650",
+            "-subj",
+            "/CN=127.0.0.1",
+        ),
         *("-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost", "-addext", "basicConstraints=critical,CA:TRUE"),
         *("-keyout", str(made.key), "-out", str(made.certificate)),
     )

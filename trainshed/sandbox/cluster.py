@@ -10,6 +10,8 @@ from typing import Any
 
 from trainshed.sandbox import controllers, nodes
 from trainshed.sandbox.api import Api, ApiError, Object
+from trainshed.sandbox.cloud import account, karpenter
+from trainshed.sandbox.cloud.purchases import is_karpenters, led_here
 from trainshed.sandbox.contents import Stage
 from trainshed.sandbox.plane import CONTROLLERS, SERVERS, ControlPlane
 
@@ -29,7 +31,31 @@ def raise_curtain(plane: ControlPlane, stage: Stage, tell: Tell) -> list[str]:
     tell(f"{total} nodes")
     nodes.create(plane.api, stage.shapes)
     tell(f"{len(stage.objects)} objects of the stack {stage.stack}")
-    return apply_all(plane.api, stage.objects)
+    if stage.purchases is None:
+        return apply_all(plane.api, stage.objects)
+    return [
+        *apply_all(plane.api, [each for each in stage.objects if not is_karpenters(each)]),
+        *_let_buy(plane, stage, tell),
+    ]
+
+
+def _let_buy(plane: ControlPlane, stage: Stage, tell: Tell) -> list[str]:
+    """Start Karpenter over an account of its own, with the stack's node pools; returns what was left out."""
+    wanted = stage.purchases
+    assert wanted is not None
+    tell("moto and Karpenter")
+    karpenter.install_crds(plane.api)
+    made = account.start(
+        plane,
+        region=wanted.region,
+        cluster=wanted.cluster,
+        zones=sorted({zone for zones in wanted.zones.values() for zone in zones}),
+        market=account.Market(on_demand=wanted.on_demand, spot=wanted.spot),
+    )
+    karpenter.start(plane, made, karpenter.Settings(memory_overhead=wanted.memory_overhead))
+    objects, left_out = led_here([each for each in stage.objects if is_karpenters(each)], wanted, made)
+    karpenter.declare(plane, objects)
+    return left_out
 
 
 def apply_all(api: Api, objects: Sequence[Object]) -> list[str]:
@@ -49,7 +75,8 @@ def apply_all(api: Api, objects: Sequence[Object]) -> list[str]:
                     error.status, f"{thing['kind']} {thing['metadata']['name']}: {error.message}", error.answer
                 ) from error
             left_out.append(
-                f"{thing['kind']} {thing['metadata']['name']}: its kind belongs to an operator that is not here ({thing['apiVersion']})"
+                f"{thing['kind']} {thing['metadata']['name']}: its kind belongs to an operator that is not here"
+                f" ({thing['apiVersion']})"
             )
     return left_out
 

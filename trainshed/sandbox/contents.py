@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from trainshed.sandbox.api import Object
+from trainshed.sandbox.cloud.purchases import Purchases
 from trainshed.sandbox.controllers import ClientLimits
 from trainshed.sandbox.nodes import NodeShape
 
@@ -19,7 +20,7 @@ from trainshed.sandbox.nodes import NodeShape
 @dataclass(frozen=True, kw_only=True)
 class Stage:
     """`kueue_settings` are the keys of Kueue's configuration that the stack's release sets, where they mean
-    something outside a cluster.
+    something outside a cluster. `purchases` where the stack's nodes come when jobs wait for them.
     """
 
     stack: str
@@ -29,6 +30,7 @@ class Stage:
     jobset: ClientLimits
     kueue_settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     kueue_gates: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    purchases: Purchases | None = None
 
     def write(self, path: Path) -> None:
         path.write_text(json.dumps(asdict(self)))
@@ -44,4 +46,5 @@ class Stage:
             jobset=ClientLimits(**raw["jobset"]),
             kueue_settings=raw["kueue_settings"],
             kueue_gates=raw["kueue_gates"],
+            purchases=Purchases(**raw["purchases"]) if raw["purchases"] else None,
         )

@@ -23,7 +23,8 @@ from trainshed.sandbox.plane import ControlPlane, program
 
 PROGRAMS = ("kueue", "jobset")
 
-# A webhook of a kind whose operator is not here would refuse every Deployment or Pod: this Kueue's configuration doesn't serve its path.
+# A webhook of a kind whose operator is not here would refuse every Deployment or Pod: this Kueue's configuration
+# doesn't serve its path.
 _KUEUE_HOOKS = ("clusterqueue", "cohort", "job", "jobset", "resourceflavor", "workload")
 _HOOK_KINDS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 
@@ -178,8 +179,9 @@ def start_kueue(
 def _with_metrics_certificate(folder: Path, certificate: Certificate) -> list[str]:
     """Words before Kueue's command that give it a view of /etc with the certificate it looks for there.
 
-    Without its own certificate management Kueue reads /etc/kueue/metrics/certs even where metrics are off. Its own management would
-    write the address of a Service into the webhooks. So it runs in a mount namespace of its own, and this machine's /etc stays as it is.
+    Without its own certificate management Kueue reads /etc/kueue/metrics/certs even where metrics are off. Its own
+    management would write the address of a Service into the webhooks. So it runs in a mount namespace of its own, and
+    this machine's /etc stays as it is.
     """
     etc = folder / "kueue-etc"
     certificates = etc / "kueue" / "metrics" / "certs"

@@ -23,6 +23,7 @@ from rich.console import Console
 
 from trainshed.sandbox import tools
 from trainshed.sandbox.api import Api
+from trainshed.sandbox.cloud import account, karpenter
 from trainshed.sandbox.cluster import PROGRAMS
 from trainshed.sandbox.supervisor import IDENTITY, PROGRESS, STAGE, start_ticks
 
@@ -70,9 +71,9 @@ class Place:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def build_missing() -> bool:
+def build_missing(programs: tuple[str, ...]) -> bool:
     """Build what is missing where the checkout with its build script is at hand; say what to do where it isn't."""
-    missing = tools.missing(PROGRAMS)
+    missing = tools.missing(programs)
     if not missing:
         return True
     script = tools.CHECKOUT / "tools" / "build.py"
@@ -82,11 +83,23 @@ def build_missing() -> bool:
         words = [word for name in names for word in ("--only", name)]
         if subprocess.run(
             [sys.executable, str(script), *words], stdout=sys.stderr, check=False
-        ).returncode == 0 and not tools.missing(PROGRAMS):
+        ).returncode == 0 and not tools.missing(programs):
             return True
-    for program in tools.missing(PROGRAMS):
+    for program in tools.missing(programs):
         _errors.print(f"{program} is missing: {tools.remedy(program)}")
     return False
+
+
+def able_to_buy() -> bool:
+    """Whether this machine has what nodes are bought with; says what is missing where it hasn't."""
+    packages = account.missing()
+    if packages:
+        _errors.print(
+            f"{', '.join(packages)} missing: this stack's nodes are bought when jobs wait for them, in an account that"
+            " moto plays; python -m pip install 'trainshed[test]' (or make .venv/installed)",
+            markup=False,
+        )
+    return build_missing(karpenter.PROGRAMS) and not packages
 
 
 def follow(place: Place, process: subprocess.Popen[bytes]) -> Iterator[dict[str, Any]]:
@@ -110,13 +123,15 @@ def up(stack: str, *, nodes: int | None) -> int:
     if place.supervisor():
         _errors.print(f"a sandbox is up already: KUBECONFIG={place.kubeconfig}; end it with `trainshed sandbox down`")
         return FAILED
-    if not build_missing():
+    if not build_missing(PROGRAMS):
         return MISSING
     try:
         stage = stage_of(stack, nodes=nodes)
     except WrongStack as wrong:
         _errors.print(str(wrong), markup=False)
         return FAILED
+    if stage.purchases and not able_to_buy():
+        return MISSING
     place.remove()
     place.folder.mkdir(parents=True, mode=0o700)
     stage.write(place.folder / STAGE)

@@ -26,8 +26,8 @@ _STAGES = ("node/fast/node-initialize.yaml", "pod/fast/pod-ready.yaml", "pod/fas
 class NodeShape:
     """What every node of one pool looks like.
 
-    `layers` are the labels of the network layers, outermost first, and `fanout` says how many of each lie in the one above:
-    `("spine", "leaf")` with `(8, 8)` puts 8 nodes in a leaf and 8 leaves in a spine.
+    `layers` are the labels of the network layers, outermost first, and `fanout` says how many of each lie in the one
+    above: `("spine", "leaf")` with `(8, 8)` puts 8 nodes in a leaf and 8 leaves in a spine.
     """
 
     name: str
@@ -49,7 +49,12 @@ def nodes(shape: NodeShape) -> Iterator[Object]:
             "metadata": {
                 "name": name,
                 "annotations": dict(ANNOTATION),
-                "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", **shape.labels, **layer_labels(shape, index)},
+                "labels": {
+                    "kubernetes.io/hostname": name,
+                    "kubernetes.io/os": "linux",
+                    **shape.labels,
+                    **layer_labels(shape, index),
+                },
             },
             "spec": {"taints": [dict(taint) for taint in shape.taints]},
             "status": {"capacity": dict(shape.resources), "allocatable": dict(shape.resources)},
@@ -81,7 +86,9 @@ def start_kwok(plane: ControlPlane, *, held_back: Sequence[str] = ()) -> None:
     for stage in loaded:
         if stage["metadata"]["name"] == "pod-ready" and held_back:
             own_name = '.metadata.labels["app.kubernetes.io/name"]'
-            stage["spec"]["selector"]["matchExpressions"].append({"key": own_name, "operator": "NotIn", "values": list(held_back)})
+            stage["spec"]["selector"]["matchExpressions"].append(
+                {"key": own_name, "operator": "NotIn", "values": list(held_back)}
+            )
     stages = plane.folder / "stages.yaml"
     stages.write_text(yaml.safe_dump_all(loaded))
     port = plane.processes.ports.take()
@@ -93,7 +100,8 @@ def start_kwok(plane: ControlPlane, *, held_back: Sequence[str] = ()) -> None:
             f"--config={stages}",
             "--manage-all-nodes=false",
             "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
-            # Leases would cost 125 writes a second at 1,250 nodes; the node-lifecycle controller's patience stands for them.
+            # Leases would cost 125 writes a second at 1,250 nodes; the node-lifecycle controller's patience stands for
+            # them.
             "--node-lease-duration-seconds=0",
             f"--server-address=127.0.0.1:{port}",
             f"--node-port={port}",

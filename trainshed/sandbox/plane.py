@@ -24,11 +24,12 @@ from trainshed.sandbox.processes import Processes
 SERVERS = ("etcd", "kube-apiserver")
 CONTROLLERS = ("kube-controller-manager", "kube-scheduler")
 
-# At the defaults (20 and 50 requests a second) the binding of a thousand pods takes over a minute; a managed control plane has more.
+# At the defaults (20 and 50 requests a second) the binding of a thousand pods takes over a minute; a managed control
+# plane has more.
 FAST_CLIENT = ("--kube-api-qps=5000", "--kube-api-burst=10000")
 
-# A sixth of the API server's time at the start of a gang is Go's collector: here it runs a third as often, until a process is near its
-# limit, and 1,232 pods are bound a sixth sooner (bench/RESULTS.md).
+# A sixth of the API server's time at the start of a gang is Go's collector: here it runs a third as often, until a
+# process is near its limit, and 1,232 pods are bound a sixth sooner (bench/RESULTS.md).
 COLLECT_LESS = {"GOGC": "300", "GOMEMLIMIT": "3GiB"}
 
 
@@ -49,7 +50,8 @@ def program(name: str) -> Path:
 class ControlPlane:
     """A running control plane; `with ControlPlane.started() as plane` ends all of it on the way out.
 
-    `folder` holds keys, data, kubeconfig and logs, and goes with it. `load` lifts the API server's limits on requests in flight.
+    `folder` holds keys, data, kubeconfig and logs, and goes with it. `load` lifts the API server's limits on requests
+    in flight.
     """
 
     folder: Path
@@ -63,7 +65,9 @@ class ControlPlane:
     _closed: bool = field(default=False, init=False)
 
     @classmethod
-    def started(cls, *, folder: Path | None = None, load: bool = False, controllers: Sequence[str] = CONTROLLERS) -> ControlPlane:
+    def started(
+        cls, *, folder: Path | None = None, load: bool = False, controllers: Sequence[str] = CONTROLLERS
+    ) -> ControlPlane:
         own = folder is None
         place = Path(tempfile.mkdtemp(prefix="trainshed-plane-", dir=state_base())) if folder is None else folder
         place.mkdir(parents=True, exist_ok=True)
@@ -101,7 +105,11 @@ class ControlPlane:
         tokens = folder / "tokens.csv"
         tokens.write_text(f'{token},admin,1,"system:masters"\n')
         tokens.chmod(0o600)
-        lifted = ("--max-requests-inflight=0", "--max-mutating-requests-inflight=0", "--enable-priority-and-fairness=false") if load else ()
+        lifted = (
+            ("--max-requests-inflight=0", "--max-mutating-requests-inflight=0", "--enable-priority-and-fairness=false")
+            if load
+            else ()
+        )
         server = processes.start(
             "kube-apiserver",
             [
@@ -132,7 +140,16 @@ class ControlPlane:
         kubeconfig = folder / "kubeconfig"
         kubeconfig.write_text(yaml.safe_dump(kubeconfig_of(port, token, ca)))
         kubeconfig.chmod(0o600)
-        return cls(folder=folder, processes=processes, api=api, kubeconfig=kubeconfig, token=token, port=port, ca=ca, own_folder=own_folder)
+        return cls(
+            folder=folder,
+            processes=processes,
+            api=api,
+            kubeconfig=kubeconfig,
+            token=token,
+            port=port,
+            ca=ca,
+            own_folder=own_folder,
+        )
 
     def start_controller(self, name: str) -> None:
         port = self.processes.ports.take()
@@ -149,7 +166,8 @@ class ControlPlane:
             common += [
                 f"--service-account-private-key-file={self.folder / 'service-accounts.key'}",
                 f"--root-ca-file={self.ca}",
-                # Fake nodes write no heartbeat. The controller itself must stay on: it takes the not-ready taint off new nodes.
+                # Fake nodes write no heartbeat. The controller itself must stay on: it takes the not-ready taint off
+                # new nodes.
                 "--node-monitor-grace-period=24h",
                 "--concurrent-job-syncs=20",
                 "--concurrent-gc-syncs=40",
@@ -175,7 +193,9 @@ class ControlPlane:
     def __enter__(self) -> ControlPlane:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.stop()
 
 
@@ -185,7 +205,12 @@ def kubeconfig_of(port: int, token: str, ca: Path) -> dict[str, object]:
     return {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": "local", "cluster": {"server": f"https://127.0.0.1:{port}", "certificate-authority-data": authority}}],
+        "clusters": [
+            {
+                "name": "local",
+                "cluster": {"server": f"https://127.0.0.1:{port}", "certificate-authority-data": authority},
+            }
+        ],
         "users": [{"name": "admin", "user": {"token": token}}],
         "contexts": [{"name": "local", "context": {"cluster": "local", "user": "admin"}}],
         "current-context": "local",

@@ -27,18 +27,20 @@ class ProcessFailed(RuntimeError):
 
 def die_with_parent() -> None:
     """For a child between fork and exec: end when the starter ends."""
-    # The kernel ends the child when its starter dies, however that happens. It watches the starting thread, so starters start children
-    # from a thread that lives as long as they do.
+    # The kernel ends the child when its starter dies, however that happens. It watches the starting thread, so starters
+    # start children from a thread that lives as long as they do.
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    # What runs in a shell's background has SIGINT ignored, and a child that inherits that can't be asked to end with it.
+    # What runs in a shell's background has SIGINT ignored, and a child that inherits that can't be asked to end with
+    # it.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Ports:
     """Ports of 127.0.0.1 asked from the system and held until the end.
 
-    Each port stays bound, without listening, by a socket of ours: with SO_REUSEADDR on both sides the child can listen on it all the same,
-    while the kernel gives it to nobody else who asks for a free port. So two runs at once never meet.
+    Each port stays bound, without listening, by a socket of ours: with SO_REUSEADDR on both sides the child can listen
+    on it all the same, while the kernel gives it to nobody else who asks for a free port. So two runs at once never
+    meet.
     """
 
     def __init__(self) -> None:
@@ -123,13 +125,21 @@ class Processes:
         return next(child for child in self.children if child.name == name)
 
     def wait_until(
-        self, ready: Callable[[], bool], *, what: str, child: Child | None = None, seconds: float = 240.0, pause: float = 0.1
+        self,
+        ready: Callable[[], bool],
+        *,
+        what: str,
+        child: Child | None = None,
+        seconds: float = 240.0,
+        pause: float = 0.1,
     ) -> None:
         """Wait for a state, and fail at once when the child that should bring it about has ended."""
         limit = time.monotonic() + seconds
         while not ready():
             if child is not None and not child.running():
-                raise ProcessFailed(f"{child.name} ended with exit code {child.process.returncode} before {what}:\n{child.tail()}")
+                raise ProcessFailed(
+                    f"{child.name} ended with exit code {child.process.returncode} before {what}:\n{child.tail()}"
+                )
             if time.monotonic() > limit:
                 raise ProcessFailed(f"no {what} within {seconds:.0f} s" + (f":\n{child.tail()}" if child else ""))
             time.sleep(pause)
@@ -142,5 +152,7 @@ class Processes:
     def __enter__(self) -> Processes:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.stop()

@@ -4,7 +4,7 @@ only AWS could tell.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,13 @@ from components import node_labels
 from components.catalog import Catalog
 from components.manifests.nodes import whole_node
 from components.manifests.queues import controllers, kueue
-from components.planning import nodes
+from components.planning import nodes, placement
 from components.spec.pools import PoolSpec
 from components.spec.stack import StackSpec
 from infra.offline.recorder import UNKNOWN
 from trainshed.sandbox.api import Object
+from trainshed.sandbox.cloud import karpenter
+from trainshed.sandbox.cloud.purchases import NODE_POOL, Purchases
 from trainshed.sandbox.contents import Stage
 from trainshed.sandbox.controllers import ClientLimits
 from trainshed.sandbox.nodes import NodeShape
@@ -26,7 +28,8 @@ _DAEMONS_MILLICPU = 2000
 _DAEMONS_MIB = 8192
 _PODS = 110
 
-# EC2 does not say how many nodes lie under one leaf; 8 leaves of 8 under each spine is what the project's benchmarks assume.
+# EC2 does not say how many nodes lie under one leaf; 8 leaves of 8 under each spine is what the project's benchmarks
+# assume.
 _NODES_A_LEAF = 8
 _PLACES_A_LAYER = 8
 _PLACES_AT_THE_TOP = 64
@@ -34,11 +37,17 @@ _PLACES_AT_THE_TOP = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """How many nodes each pool gets: as many as its stack file allows, or `limit` for pools with cards."""
+    """How many nodes each pool has from the start: as many as its stack file allows, or `limit` for pools with cards.
+
+    Of a pool that is `bought` only those that are always there: the others come when jobs wait for them.
+    """
 
     limit: int | None
+    bought: frozenset[str] = frozenset()
 
     def of(self, pool: PoolSpec, *, cards: int) -> int:
+        if pool.name in self.bought:
+            return pool.min_nodes
         return self.limit if self.limit is not None and cards else pool.max_nodes
 
 
@@ -101,7 +110,8 @@ def system_shape(stack: StackSpec) -> NodeShape:
 def known(value: Any) -> Any:
     """A value in which what only a cloud could say has a word of its own, so that the API server takes the object."""
     if isinstance(value, Mapping):
-        return {key: known(inner) for key, inner in value.items()}  # pyright: ignore[reportUnknownVariableType] - JSON of any shape
+        # Pyright: ignore[reportUnknownVariableType] - JSON of any shape
+        return {key: known(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [known(inner) for inner in value]  # pyright: ignore[reportUnknownVariableType] - JSON of any shape
     return value.replace(UNKNOWN, "not-known-in-a-sandbox") if isinstance(value, str) else value
@@ -128,17 +138,52 @@ def stage(
     """A stack's stage from its spec and its declared resources."""
     configuration = controllers.kueue_configuration()
     limits = configuration["clientConnection"]
-    counts = Counts(limit=nodes)
+    given = list(resources)
+    declared = objects(given)
+    bought = [each["metadata"]["name"] for each in declared if each["kind"] == NODE_POOL]
+    counts = Counts(limit=nodes, bought=frozenset(bought))
     shapes = [made for pool in stack.pools if (made := shape(pool, cat, counts))]
     return Stage(
         stack=name,
         shapes=(system_shape(stack), *shapes),
-        objects=tuple(objects(resources)),
+        objects=tuple(declared),
         kueue=ClientLimits(qps=limits["qps"], burst=limits["burst"]),
         jobset=ClientLimits(qps=controllers.REQUESTS_PER_SECOND, burst=controllers.BURST),
         kueue_settings=configuration,
         kueue_gates={"TopologyAwareScheduling": True},
+        purchases=purchases(name, stack, cat, given, bought) if bought else None,
     )
+
+
+def purchases(
+    name: str, stack: StackSpec, cat: Catalog, resources: Iterable[Mapping[str, Any]], bought: Sequence[str]
+) -> Purchases:
+    """What Karpenter may buy for these node pools, and at which prices. A spot price is the middle of what was seen."""
+    pools = {pool.name: pool for pool in stack.pools if pool.name in bought}
+    on_demand: dict[str, float] = {}
+    spot: dict[str, float] = {}
+    for kind_of_machine in sorted({each for pool in pools.values() for each in pool.types}):
+        machine = cat.instance(kind_of_machine)
+        if found := cat.prices.machine_hour(machine, stack.region, "on-demand"):
+            on_demand[kind_of_machine] = found[0]
+        if found := cat.prices.machine_hour(machine, stack.region, "spot"):
+            spot[kind_of_machine] = sum(found) / 2
+    return Purchases(
+        region=stack.region,
+        cluster=f"trainshed-{name}",
+        zones={pool.name: placement.pool_zones(pool, stack.zones, cat) for pool in pools.values()},
+        on_demand=on_demand,
+        spot=spot,
+        memory_overhead=_memory_overhead(resources),
+    )
+
+
+def _memory_overhead(resources: Iterable[Mapping[str, Any]]) -> float:
+    """As the stack's release of Karpenter sets it."""
+    for resource in resources:
+        if str(resource["type"]).startswith("kubernetes:helm.sh/") and resource["inputs"].get("name") == "karpenter":
+            return float(resource["inputs"]["values"]["settings"]["vmMemoryOverheadPercent"])
+    return karpenter.Settings().memory_overhead
 
 
 class WrongStack(ValueError):

@@ -1,4 +1,5 @@
-"""The process that holds a sandbox: it starts everything, tells how far it is, and ends it all on a signal or on its own death.
+"""The process that holds a sandbox: it starts everything, tells how far it is, and ends it all on a signal or on its
+own death.
 
 Run as `python -m trainshed.sandbox.supervisor FOLDER`; `FOLDER/stage.json` says what to hold.
 """

@@ -25,10 +25,10 @@ RELEASES: Mapping[str, str] = json.loads(
 class Tool:
     """One Go module of `tools/` and what is built from it.
 
-    `binaries` maps the name of a program to the package it is built from. `assets` are folders or files of a module that tests read
-    (charts, CRDs, scripts): they are copied beside the programs, so that nothing looks into Go's module cache later.
-    `from_path` says that a program of that name on PATH is as good as ours or better: true where the version is the user's choice,
-    false where the copied assets belong to exactly this version.
+    `binaries` maps the name of a program to the package it is built from. `assets` are folders or files of a module
+    that tests read (charts, CRDs, scripts): they are copied beside the programs, so that nothing looks into Go's module
+    cache later. `from_path` says that a program of that name on PATH is as good as ours or better: true where the
+    version is the user's choice, false where the copied assets belong to exactly this version.
     """
 
     name: str
@@ -81,7 +81,10 @@ BUILT: tuple[Tool, ...] = (
         name="kubernetes",
         version="1.35.4",
         module="k8s.io/kubernetes",
-        binaries={name: f"k8s.io/kubernetes/cmd/{name}" for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler")},
+        binaries={
+            name: f"k8s.io/kubernetes/cmd/{name}"
+            for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+        },
         defines=_KUBERNETES_STAMP,
     ),
     Tool(

@@ -14,6 +14,7 @@ from components.manifests.nodes import whole_node
 from components.manifests.storage import volumes
 from components.spec.pools import HostSpec, PoolSpec
 from components.spec.quantities import Cards, Nodes
+from components.spec.stack import StackSpec
 from components.spec.task import TaskSpec
 
 MASTER_PORT: Final = 29500
@@ -35,7 +36,7 @@ def processes_per_node(pool: PoolSpec, cat: Catalog, cards: Cards) -> int:
     return accelerators.processes_per_node(instance, vendor, cards.count)
 
 
-def _plain(task: TaskSpec, pool: PoolSpec, cat: Catalog, cards: Cards) -> dict[str, str]:
+def _plain(task: TaskSpec, stack: StackSpec, pool: PoolSpec, cat: Catalog, cards: Cards) -> dict[str, str]:
     nodes = Nodes(task.resources.nodes)
     processes = processes_per_node(pool, cat, cards)
     words = {
@@ -54,7 +55,7 @@ def _plain(task: TaskSpec, pool: PoolSpec, cat: Catalog, cards: Cards) -> dict[s
         words["DATASET_PATH"] = task.storage.dataset.path
     if task.storage.checkpoint:
         words["CHECKPOINT_PATH"] = task.storage.checkpoint.path
-        words["CHECKPOINT_KEEP_LAST"] = str(task.recovery.keep_last)
+        words["CHECKPOINT_KEEP_LAST"] = str(task.recovery.keep_last or stack.storage.checkpoints.keep_last)
         if task.recovery.checkpoint_interval_steps:
             words["CHECKPOINT_INTERVAL_STEPS"] = str(task.recovery.checkpoint_interval_steps)
     if task.recovery.hang_timeout_seconds:
@@ -78,7 +79,7 @@ def _plain(task: TaskSpec, pool: PoolSpec, cat: Catalog, cards: Cards) -> dict[s
     return words | task.environment
 
 
-def variables(task: TaskSpec, pool: PoolSpec, cat: Catalog, cards: Cards) -> list[dict[str, Any]]:
+def variables(task: TaskSpec, stack: StackSpec, pool: PoolSpec, cat: Catalog, cards: Cards) -> list[dict[str, Any]]:
     """Kubernetes' list: what only the running pod knows first, so that later values may refer to it; then by name."""
     fields = {
         "NODE_RANK": _INDEX,
@@ -86,7 +87,7 @@ def variables(task: TaskSpec, pool: PoolSpec, cat: Catalog, cards: Cards) -> lis
         "NODE_NAME": "spec.nodeName",
         "POD_NAME": "metadata.name",
     }
-    plain = _plain(task, pool, cat, cards)
+    plain = _plain(task, stack, pool, cat, cards)
     from_pod = [
         {"name": name, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}}
         for name, path in sorted(fields.items())

@@ -172,7 +172,7 @@ def _spec(task: TaskSpec, stack: StackSpec, pool: PoolSpec, machine: Machine, ca
 
 
 def _pod(task: TaskSpec, stack: StackSpec, pool: PoolSpec, machine: Machine, cat: Catalog) -> Manifest:
-    container = _container(task, pool, machine, cat)
+    container = _container(task, stack, pool, machine, cat)
     mounted: dict[Content, str] = {
         content: mounted_folders.claim_name(content, pool, stack, cat) for content in CONTENTS
     }
@@ -212,12 +212,12 @@ def _lost_node() -> list[Manifest]:
     ]
 
 
-def _container(task: TaskSpec, pool: PoolSpec, machine: Machine, cat: Catalog) -> Manifest:
+def _container(task: TaskSpec, stack: StackSpec, pool: PoolSpec, machine: Machine, cat: Catalog) -> Manifest:
     container: Manifest = {
         "name": "worker",
         "image": task.image,
         "command": list(task.command),
-        "env": environment.variables(task, pool, cat, machine.cards),
+        "env": environment.variables(task, stack, pool, cat, machine.cards),
         "resources": {"requests": machine.requests, "limits": machine.requests},
         # No capability at all: locked memory is unlimited through the container runtime, where IPC_LOCK would not help
         # a non-root user.

@@ -18,7 +18,7 @@ from components.spec.quantities import Cards, Nodes
 from components.spec.queues import QueueSpec
 from components.spec.stack import StackSpec
 
-API: Final = "kueue.x-k8s.io/v1beta2"  # served by 0.17 and by 0.19 alike
+API: Final = "kueue.x-k8s.io/v1beta2"
 QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 PRIORITY_LABEL: Final = "kueue.x-k8s.io/priority-class"
 PREFERRED: Final = "kueue.x-k8s.io/podset-preferred-topology"

@@ -61,9 +61,9 @@ class Estimate:
     @property
     def monthly(self) -> Monthly:
         return Monthly(
-            low=round(sum(each.low for each in self.lines), 2),
-            expected=round(sum(each.expected for each in self.lines), 2),
-            high=round(sum(each.high for each in self.lines), 2),
+            low=round(sum((each.low for each in self.lines), 0.0), 2),
+            expected=round(sum((each.expected for each in self.lines), 0.0), 2),
+            high=round(sum((each.high for each in self.lines), 0.0), 2),
         )
 
     @property

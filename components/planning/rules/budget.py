@@ -80,8 +80,8 @@ def budget_counts_what_the_bill_knows(stack: StackSpec, cat: Catalog) -> Iterato
     )
     hint = (
         f"a day after the first deployment, activate it in the paying account (governance.cost_tags: [{COST_TAG}] does"
-        " it where that is this account, else Billing, cost allocation tags) and acknowledge this; or set budget.counts:"
-        " account where the account is the stack's own"
+        " it where that is this account, else Billing, cost allocation tags) and acknowledge this; or set"
+        " budget.counts: account where the account is the stack's own"
     )
     yield Problem(id="budget-tag-inactive", path="budget", said=said, hint=hint, severity="warning")
 

@@ -62,7 +62,10 @@ REQUIRED = ["owner", "team", "cost-center"]
     types=(*TAGGED, LAUNCH_TEMPLATE, AUTOSCALING_GROUP, KARPENTER_CLASS),
     severity="medium",
     level="mandatory",
-    says="Everything that costs money carries the tags of who pays for it, down to the machines and volumes that a template starts.",
+    says=(
+        "Everything that costs money carries the tags of who pays for it, down to the machines and volumes that a"
+        " template starts."
+    ),
     fix="set the tag in trainshed:tags; a template needs it in tagSpecifications for instance and for volume",
     parameters={"tags": {"type": "array", "items": {"type": "string"}, "default": REQUIRED}},
 )
@@ -96,7 +99,10 @@ def _specifications(template: Resource, wanted: list[str]) -> Iterator[Outcome]:
             continue
         tags = node.at("tags")
         yield from each(
-            [tags], lambda tags: _lacking(tags, wanted, {key for key, value in tags.entries().items() if value.text()}, "with a value")
+            [tags],
+            lambda tags: _lacking(
+                tags, wanted, {key for key, value in tags.entries().items() if value.text()}, "with a value"
+            ),
         )
 
 
@@ -205,7 +211,13 @@ def cluster_standard_support(cluster: Resource, _: Settings) -> Iterator[Outcome
     level="mandatory",
     says="The control plane is of a tier that the environment needs.",
     fix="choose an allowed tier in trainshed:cluster.control_plane_tier",
-    parameters={"tiers": {"type": "array", "items": {"type": "string"}, "default": ["standard", "tier-xl", "tier-2xl", "tier-4xl"]}},
+    parameters={
+        "tiers": {
+            "type": "array",
+            "items": {"type": "string"},
+            "default": ["standard", "tier-xl", "tier-2xl", "tier-4xl"],
+        }
+    },
 )
 def control_plane_tier_allowed(cluster: Resource, settings: Settings) -> Iterator[Outcome]:
     tier = cluster.at("controlPlaneScalingConfig", "tier")
@@ -283,7 +295,9 @@ def monthly_cost_within_ceiling(stack: Stack, settings: Settings) -> Iterator[Ou
         yield from (Doubt("price", line.why, line.resource.urn) for line in own.unpriced)
         cost = {"low": own.low, "expected": own.expected, "high": own.high}[figure]
         drivers = (
-            "; most of it: " + ", ".join(f"{line.resource.name} ${line.expected:,.0f}" for line in own.drivers()) if own.drivers() else ""
+            "; most of it: " + ", ".join(f"{line.resource.name} ${line.expected:,.0f}" for line in own.drivers())
+            if own.drivers()
+            else ""
         )
     if not isinstance(cost, int | float):
         yield Doubt("cost", f"has no {figure} figure")

@@ -70,7 +70,9 @@ def cluster_endpoint_private(cluster: Resource, _: Settings) -> Iterator[Outcome
     ids=("EKS.8", "CIS-EKS 2.1.1", "CKV_AWS_37"),
     says="The control plane writes the logs that an audit needs.",
     fix="list the missing types in enabledClusterLogTypes",
-    parameters={"log_types": {"type": "array", "items": {"type": "string", "enum": list(LOG_TYPES)}, "default": list(LOG_TYPES)}},
+    parameters={
+        "log_types": {"type": "array", "items": {"type": "string", "enum": list(LOG_TYPES)}, "default": list(LOG_TYPES)}
+    },
 )
 def cluster_logs(cluster: Resource, settings: Settings) -> Iterator[Outcome]:
     enabled = cluster.at("enabledClusterLogTypes")
@@ -167,18 +169,25 @@ ADMINS: dict[str, Any] = {
     severity="high",
     ids=("CIS-EKS 4.1.1",),
     says="Only the named roles administer the cluster.",
-    fix="give AmazonEKSViewPolicy or AmazonEKSEditPolicy with a namespace scope, or list the role's ARN under principals",
+    fix=(
+        "give AmazonEKSViewPolicy or AmazonEKSEditPolicy with a namespace scope, or list the role's ARN under"
+        " principals"
+    ),
     parameters=ADMINS,
 )
 def cluster_admins_named(access: Resource, settings: Settings) -> Iterator[Outcome]:
     if access.type == ACCESS_ENTRY:
-        granted = next((group for group in access.at("kubernetesGroups").elements() if group.text() == "system:masters"), None)
+        granted = next(
+            (group for group in access.at("kubernetesGroups").elements() if group.text() == "system:masters"), None
+        )
     else:
         policy = access.at("policyArn")
         # AmazonEKSAdminPolicy is limited to the namespaces of its scope, unless that is the cluster.
         whole = access.at("accessScope", "type").text() != "namespace"
         name = (policy.text() or "").rpartition("/")[2]
-        granted = policy if name == "AmazonEKSClusterAdminPolicy" or (name == "AmazonEKSAdminPolicy" and whole) else None
+        granted = (
+            policy if name == "AmazonEKSClusterAdminPolicy" or (name == "AmazonEKSAdminPolicy" and whole) else None
+        )
     if granted is None:
         return
     principal = access.at("principalArn").text() or ""

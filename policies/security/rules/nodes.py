@@ -227,7 +227,9 @@ SECRET_PATTERNS = {
     "a token": re.compile(
         r"\b(?:hf_[A-Za-z0-9]{30,}|ghp_[A-Za-z0-9]{36}|github_pat_\w{50,}|xox[abp]-[\w-]{20,}|sk-[A-Za-z0-9_-]{32,}|nvapi-[\w-]{40,})"
     ),
-    "a password": re.compile(r"(?i)\b(?:password|passwd|secret|api[_-]?key|token)\s*[=:]\s*['\"]?(?![$<{'\"\s])[^\s'\"]{8,}"),
+    "a password": re.compile(
+        r"(?i)\b(?:password|passwd|secret|api[_-]?key|token)\s*[=:]\s*['\"]?(?![$<{'\"\s])[^\s'\"]{8,}"
+    ),
 }
 
 
@@ -268,12 +270,17 @@ def decoded(text: str) -> str:
     scope="stack",
     severity="high",
     says="The security group of EFA interfaces allows all traffic from itself and, as an own rule, to itself.",
-    fix="add two rules of protocol -1 with the group itself as the peer, one in each direction; 0.0.0.0/0 does not cover EFA",
+    fix=(
+        "add two rules of protocol -1 with the group itself as the peer, one in each direction; 0.0.0.0/0 does not"
+        " cover EFA"
+    ),
 )
 def efa_groups_open_to_themselves(stack: Stack, _: Settings) -> Iterator[Outcome]:
     def judge(template: Resource) -> Iterator[Outcome]:
         interfaces = [
-            node for node in template.at("networkInterfaces").elements() if (node.at("interfaceType").text() or "").startswith("efa")
+            node
+            for node in template.at("networkInterfaces").elements()
+            if (node.at("interfaceType").text() or "").startswith("efa")
         ]
         if not interfaces:
             return
@@ -290,9 +297,20 @@ def efa_groups_open_to_themselves(stack: Stack, _: Settings) -> Iterator[Outcome
 
 def _groups_of(stack: Stack, template: Resource, interfaces: list[Node]) -> list[Resource]:
     """The stack's groups on a template's EFA interfaces; a group from outside can't be judged here."""
-    wired = set(template.targets("networkInterfaces", SECURITY_GROUP)) | set(template.targets("vpcSecurityGroupIds", SECURITY_GROUP))
-    named = {node.value for interface in interfaces for node in interface.at("securityGroups").one_or_many() if isinstance(node.value, str)}
-    groups = [group for group in stack.of(SECURITY_GROUP) if group.urn in wired or group.at("id").value in named or group.name in named]
+    wired = set(template.targets("networkInterfaces", SECURITY_GROUP)) | set(
+        template.targets("vpcSecurityGroupIds", SECURITY_GROUP)
+    )
+    named = {
+        node.value
+        for interface in interfaces
+        for node in interface.at("securityGroups").one_or_many()
+        if isinstance(node.value, str)
+    }
+    groups = [
+        group
+        for group in stack.of(SECURITY_GROUP)
+        if group.urn in wired or group.at("id").value in named or group.name in named
+    ]
     if not groups:
         interfaces[0].at("securityGroups").at(0).require_known()
     return groups

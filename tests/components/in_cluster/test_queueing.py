@@ -62,6 +62,19 @@ def test_kueue_starts_after_jobset_whose_kind_it_manages():
     assert named(prod(), "queueing-release-jobset").urn in named(prod(), "queueing-release-kueue").depends_on
 
 
+def test_roles_that_kubernetes_fills_go_before_the_release_that_brought_them():
+    release = named(prod(), "queueing-release-kueue")
+    roles = of_type(prod(), "ClusterRole")
+    assert sorted(each.inputs["metadata"]["name"] for each in roles) == [
+        "kueue-batch-admin-role",
+        "kueue-batch-user-role",
+    ]
+    for each in roles:
+        # What depends on the release is deleted before it.
+        assert release.urn in each.depends_on
+        assert "rules" not in each.inputs  # Kubernetes fills them in
+
+
 def test_a_flavor_comes_after_its_topology_and_a_queue_after_its_flavor():
     flavor = named(prod(), "queueing-flavor-pretrain")
     assert named(prod(), "queueing-topology-aws-3-layers").urn in flavor.depends_on

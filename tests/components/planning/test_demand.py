@@ -7,8 +7,8 @@ from functools import cache
 from components.planning import demand
 from components.planning.demand import Need
 from components.problems import render
-from components.sizing import reading
-from components.sizing.plan import Plan, plan
+from components.sizing.plan import reading
+from components.sizing.plan.plan import Plan, plan
 from components.spec.stack import StackSpec
 from tests.given import CAT, ROOT, stack, stack_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from components.sizing import goodput
+from components.sizing.run import goodput
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from components.sizing import machines
+from components.sizing.machine import profiles
 from tests.components.sizing.asked import CAT
 
 
@@ -27,18 +27,18 @@ from tests.components.sizing.asked import CAT
     ],
 )
 def test_a_card_goes_by_many_names(written: str, name: str) -> None:
-    found = machines.card_named(written)
+    found = profiles.card_named(written)
     assert found is not None and found.name == name
 
 
 def test_an_unknown_card_is_none_and_has_a_nearest_one() -> None:
-    assert machines.card_named("h1000") is None
-    assert machines.closest("h1000") == "h100"
+    assert profiles.card_named("h1000") is None
+    assert profiles.closest("h1000") == "h100"
 
 
 def test_fast_links_end_with_the_node_or_the_rack() -> None:
     reach = {
-        name: machines.of_instance(CAT.instance(name))
+        name: profiles.of_instance(CAT.instance(name))
         for name in ("p5.48xlarge", "p5.4xlarge", "p6e-gb200.36xlarge", "g5.8xlarge")
     }
     assert {name: made.domain for name, made in reach.items() if made} == {
@@ -47,13 +47,13 @@ def test_fast_links_end_with_the_node_or_the_rack() -> None:
         "p6e-gb200.36xlarge": 72,
         "g5.8xlarge": 1,
     }
-    nvl = machines.card_named("h100-nvl")
-    assert nvl is not None and machines.of_accelerator(nvl, 8, None).domain == 2
+    nvl = profiles.card_named("h100-nvl")
+    assert nvl is not None and profiles.of_accelerator(nvl, 8, None).domain == 2
 
 
 def test_every_machine_of_the_catalog_with_a_known_speed_plans_from_its_own_figures() -> None:
     for instance in CAT.instances.values():
-        made = machines.of_instance(instance) if instance.accelerator else None
+        made = profiles.of_instance(instance) if instance.accelerator else None
         if made is None or instance.accelerator is None:
             continue
         assert made.cards == instance.cards and made.card.usable_gib == instance.accelerator.usable_memory_gib
@@ -61,7 +61,7 @@ def test_every_machine_of_the_catalog_with_a_known_speed_plans_from_its_own_figu
 
 
 def test_the_network_of_a_node_is_shared_by_its_cards() -> None:
-    card = machines.card_named("h100")
+    card = profiles.card_named("h100")
     assert card is not None
-    assert machines.of_accelerator(card, 8, 3200).network_bytes_per_card == 50e9
-    assert machines.of_accelerator(card, 4, None).network_gbps == 1600
+    assert profiles.of_accelerator(card, 8, 3200).network_bytes_per_card == 50e9
+    assert profiles.of_accelerator(card, 4, None).network_gbps == 1600

@@ -6,26 +6,43 @@ import math
 
 import pytest
 
-from components.sizing import answer
-from components.sizing.explain import explain
-from components.sizing.money import Amount
-from components.sizing.plan import flops_per_token
-from components.sizing.stack_check import StackFigures, stack_check
+from components.sizing.plan.plan import flops_per_token
+from components.sizing.report import answer
+from components.sizing.report.explain import explain
+from components.sizing.run.money import Amount
+from components.sizing.stack.check import StackFigures, stack_check
 from tests.components.sizing.asked import CAT, LLAMA_3_8B, LLAMA_3_70B, planned
 from tests.given import ROOT
 
 RUN = LLAMA_3_70B + "training: {tokens: 2T, global_batch: 1024}\nhardware: {instance_type: p5.48xlarge, nodes: 128}\n"
 KEYS = {
-    "parameters", "flops", "memory_gib", "parallelism", "step_seconds", "mfu", "tokens_per_second_per_card", "goodput", "days", "cards",
-    "nodes", "reserve", "spares", "checkpoint", "storage", "network", "cost", "stack", "assumptions",
-}  # fmt: skip
+    "parameters",
+    "flops",
+    "memory_gib",
+    "parallelism",
+    "step_seconds",
+    "mfu",
+    "tokens_per_second_per_card",
+    "goodput",
+    "days",
+    "cards",
+    "nodes",
+    "reserve",
+    "spares",
+    "checkpoint",
+    "storage",
+    "network",
+    "cost",
+    "stack",
+    "assumptions",
+}
 
 
 def test_cards_are_total_flops_over_effective_flops_a_card_and_seconds() -> None:
     made = planned(RUN)
     total = flops_per_token(made.request) * made.best.job.tokens_per_step * made.steps
     effective = 989.5e12 * made.mfu * made.goodput.fraction
-    assert total / (effective * made.days.expected * 86400) == pytest.approx(made.cards)
+    assert total / (effective * made.campaign.main * 86400) == pytest.approx(made.cards)
 
 
 def test_nodes_follow_from_days_and_end_in_time() -> None:
@@ -56,10 +73,14 @@ def test_a_goal_that_no_number_of_nodes_reaches_names_the_fastest_plan() -> None
 
 
 def test_a_pinned_split_that_does_not_fit_is_planned_with_the_nearest_change() -> None:
-    made = planned((ROOT / "tasks" / "llama-405b.yaml").read_text().replace("sharding: zero2", "sharding: zero1"))
+    made = planned(
+        (ROOT / "tasks" / "llama-405b.yaml")
+        .read_text()
+        .replace("optimizer: adam", "optimizer: adam, recompute: none, sharding: ddp")
+    )
     assert not made.memory.fits
-    assert made.problems[0].path == "training.sharding"
-    assert made.problems[0].hint.startswith("sharding: zero2 fits in ")
+    assert made.problems[0].path == "training.recompute"
+    assert made.problems[0].hint.startswith("recompute: full fits in ")
 
 
 def test_the_answer_has_every_key_and_cards_nodes_pods_and_processes_apart() -> None:
@@ -102,7 +123,8 @@ def test_the_file_system_holds_twice_the_dataset_on_a_legal_step_and_writes_in_t
 
 def test_a_small_vocabulary_takes_two_bytes_a_token() -> None:
     made = planned(
-        "model: {layers: 32, hidden: 4096, heads: 32, vocab: 32000, sequence: 4096}\ntraining: {tokens: 1T}\nhardware: {nodes: 8}\n"
+        "model: {layers: 32, hidden: 4096, heads: 32, vocab: 32000, sequence: "
+        "4096}\ntraining: {tokens: 1T}\nhardware: {nodes: 8}\n"
     )
     assert made.store.token_bytes == 2
 
@@ -200,7 +222,8 @@ def test_a_stack_that_falls_short_of_the_plan_is_warned_with_both_numbers() -> N
     assert found[3].said == "9,600 GiB are less than twice the dataset of 7,451 GiB (2e+12 tokens x 4 bytes)"
     assert found[3].hint == f"use {made.store.lustre_gib}"
     assert found[5].said == (
-        f"the capacity ends after 7.0 days, the run takes {made.days.expected:.1f} ({made.days.low:.1f} to {made.days.high:.1f})"
+        f"the capacity ends after 7.0 days, the run takes {made.days.expected:.1f} "
+        f"({made.days.low:.1f} to {made.days.high:.1f})"
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from components.problems import render
-from components.sizing import reading
-from components.sizing.plan import plan
+from components.sizing.plan import reading
+from components.sizing.plan.plan import plan
 from tests.components.sizing.asked import CAT, LLAMA_3_8B, LLAMA_3_70B, LLAMA_3_405B, refused
 
 TOKENS = "training: {tokens: 1T}\n"
@@ -44,14 +44,17 @@ TOKENS = "training: {tokens: 1T}\n"
             "task.yaml:4:23 parallelism.tensor: 32 heads do not divide by tensor 3; use one of: 1, 2, 4, 8, 16",
         ),
         (
-            LLAMA_3_70B + TOKENS + "hardware: {nodes: 16}\nparallelism: {pipeline: 7}\n",
-            "task.yaml:4:25 parallelism.pipeline: 80 layers do not divide by pipeline 7; use one of: 1, 2, 4, 5, 8, 10, 16, 20, 40",
+            LLAMA_3_70B + TOKENS + "hardware: {nodes: 16}\nparallelism: {pipeline: 83}\n",
+            (
+                "task.yaml:4:25 parallelism.pipeline: 83 stages are more than "
+                "80 layers, embedding and output layer; at most 82"
+            ),
         ),
         (
-            LLAMA_3_70B + TOKENS + "hardware: {nodes: 16}\nparallelism: {tensor: 8, pipeline: 4, virtual_stages: 3}\n",
+            LLAMA_3_70B + TOKENS + "hardware: {nodes: 16}\nparallelism: {tensor: 8, pipeline: 4, virtual_stages: 30}\n",
             (
-                "task.yaml:4:55 parallelism.virtual_stages: 20 layers of a stage do not divide by virtual_stages 3; "
-                "use one of: 1, 2, 4, 5, 10, 20"
+                "task.yaml:4:55 parallelism.virtual_stages: 4 stages of 30 chunks are more than 80 layers, "
+                "embedding and output layer; at most 20"
             ),
         ),
         (
@@ -93,7 +96,10 @@ TOKENS = "training: {tokens: 1T}\n"
         ),
         (
             LLAMA_3_8B + TOKENS + "hardware: {instance_type: p5.48xlarge, cards_per_node: 4}\n",
-            "task.yaml:3:56 hardware.cards_per_node: 4 cards a node do not match p5.48xlarge, which has 8; leave cards_per_node out",
+            (
+                "task.yaml:3:56 hardware.cards_per_node: 4 cards a node do not match "
+                "p5.48xlarge, which has 8; leave cards_per_node out"
+            ),
         ),
         (
             LLAMA_3_8B + "training: {tokens: 1T, precision: fp8}\nhardware: {accelerator: a100-80, nodes: 8}\n",
@@ -104,22 +110,34 @@ TOKENS = "training: {tokens: 1T}\n"
         ),
         (
             LLAMA_3_8B + "training: {tokens: 1T, precision: bf16}\nhardware: {accelerator: v100, nodes: 8}\n",
-            "task.yaml:2:35 training.precision: bf16 is asked for, but v100's cards multiply only in fp16; use precision: fp16",
+            (
+                "task.yaml:2:35 training.precision: bf16 is asked for, but v100's "
+                "cards multiply only in fp16; use precision: fp16"
+            ),
         ),
         (
             LLAMA_3_8B + "training: {tokens: 1T, precision: fp9}\n",
-            'task.yaml:2:35 training.precision: "fp9" is not one of bf16, fp16 or fp8; did you mean "fp8"?',
+            (
+                'task.yaml:2:35 training.precision: "fp9" is not one of bf16, fp16, '
+                'fp8, fp8-block, fp8-mx or nvfp4; did you mean "fp8"?'
+            ),
         ),
         (
             "model: {layers: 32, hidden: 4096, heads: 32, kv_heads: 7, vocab: 32000, sequence: 4096}\n" + TOKENS,
-            "task.yaml:1:56 model.kv_heads: 32 heads do not divide by 7 key-value heads; use one of: 1, 2, 4, 8, 16, 32",
+            (
+                "task.yaml:1:56 model.kv_heads: 32 heads do not divide by 7 "
+                "key-value heads; use one of: 1, 2, 4, 8, 16, 32"
+            ),
         ),
         (
             "model: {layers: 32, hidden: 4096, heads: 31, vocab: 32000, sequence: 4096}\n" + TOKENS,
             "task.yaml:1:42 model.heads: hidden 4096 does not divide by 31 heads; give model.head_dim",
         ),
         (
-            "model: {layers: 32, hidden: 4096, heads: 32, vocab: 32000, sequence: 4096, experts: {count: 8, active: 9}}\n"
+            (
+                "model: {layers: 32, hidden: 4096, heads: 32, vocab: 32000, "
+                "sequence: 4096, experts: {count: 8, active: 9}}\n"
+            )
             + TOKENS,
             "task.yaml:1:104 model.experts.active: 9 active experts outnumber the 8 experts; at most 8",
         ),
@@ -139,8 +157,8 @@ TOKENS = "training: {tokens: 1T}\n"
             LLAMA_3_405B + TOKENS + "hardware: {accelerator: a100-40, nodes: 2}\n",
             (
                 "task.yaml:3:41 hardware.nodes: the model does not fit 16 cards of a100-40 under any split: "
-                "the tightest split needs 456.1 GiB a card of 39.4 usable; "
-                "the nearest that fits is 32 nodes: tensor 8, pipeline 32, recompute full, zero1, 38.7 GiB a card"
+                "the tightest split needs 455.1 GiB a card of 39.4 usable; "
+                "the nearest that fits is 16 nodes: tensor 4, pipeline 32, recompute full, zero1, 38.1 GiB a card"
             ),
         ),
     ],
@@ -178,14 +196,16 @@ def test_text_that_is_no_task_is_refused_with_its_place() -> None:
         (
             TOKENS + "hardware: {nodes: 4}\nparallelism: {tensor: 16}\n",
             (
-                "task.yaml:4:23 parallelism.tensor: warning: tensor 16 is wider than the 8 cards that fast links join on p5.48xlarge; "
+                "task.yaml:4:23 parallelism.tensor: warning: tensor 16 is wider "
+                "than the 8 cards that fast links join on p5.48xlarge; "
                 "at most 8 are fast; split further by pipeline"
             ),
         ),
         (
             TOKENS + "hardware: {nodes: 5}\nparallelism: {tensor: 8, pipeline: 2}\n",
             (
-                "task.yaml:4:14 parallelism: warning: 40 cards do not divide by tensor x pipeline x context 16: 8 stay idle; "
+                "task.yaml:4:14 parallelism: warning: 40 cards do not divide "
+                "by tensor x pipeline x context 16: 8 stay idle; "
                 "use 4 nodes, or another split"
             ),
         ),

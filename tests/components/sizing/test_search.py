@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from components.sizing.layout import stage_layers
-from components.sizing.search import search, usual_batch
+from components.sizing.layout.stages import tidy
+from components.sizing.plan.search import search, usual_batch
 from components.spec.sizing import ParallelismSpec, TrainingSpec
 from tests.components.sizing.asked import LLAMA_3_8B, gpt, job, planned
 
@@ -17,7 +17,7 @@ def test_the_split_of_llama_3_405b_is_found_on_8192_cards() -> None:
         LLAMA_405B + "training: {tokens: 15.6T, global_batch: 2048}\nhardware: {accelerator: h100, nodes: 1024}\n"
     )
     layout = made.best.layout
-    assert (layout.tensor, layout.pipeline, layout.context, layout.data) == (8, 16, 1, 64)
+    assert (layout.tensor, layout.context) == (8, 1) and layout.pipeline in (8, 16) and layout.virtual > 1
     assert made.memory.fits and made.idle_cards == 0
 
 
@@ -33,7 +33,7 @@ def test_every_split_divides_heads_layers_batch_and_cards_and_fits(nodes: int) -
     )
     for candidate in result.fitting:
         layout = candidate.layout
-        assert 96 % layout.tensor == 0 and stage_layers(96, layout.pipeline) is not None
+        assert 96 % layout.tensor == 0 and tidy(96, layout.pipeline)
         assert 1536 % (layout.data * layout.micro_batch) == 0
         assert layout.cards <= nodes * 8 and layout.tensor <= 8
         assert candidate.memory.fits
@@ -45,7 +45,10 @@ def test_every_split_divides_heads_layers_batch_and_cards_and_fits(nodes: int) -
 def test_what_is_asked_stays_and_only_the_rest_is_chosen() -> None:
     made = planned(
         LLAMA_3_8B
-        + "training: {tokens: 1T, recompute: full}\nhardware: {nodes: 4}\nparallelism: {tensor: 4, pipeline: 2, micro_batch: 2}\n"
+        + (
+            "training: {tokens: 1T, recompute: full}\nhardware: {nodes: "
+            "4}\nparallelism: {tensor: 4, pipeline: 2, micro_batch: 2}\n"
+        )
     )
     layout = made.best.layout
     assert (layout.tensor, layout.pipeline, layout.micro_batch, layout.recompute, layout.data) == (4, 2, 2, "full", 4)
@@ -60,7 +63,8 @@ def test_a_long_sequence_is_shared_by_a_context_group() -> None:
 
 def test_experts_are_shared_by_an_expert_group() -> None:
     made = planned(
-        "model: {layers: 48, hidden: 2048, heads: 32, kv_heads: 4, head_dim: 128, ffn: 768, vocab: 151936, sequence: 4096, "
+        "model: {layers: 48, hidden: 2048, heads: 32, kv_heads: 4, head_dim: "
+        "128, ffn: 768, vocab: 151936, sequence: 4096, "
         "experts: {count: 128, active: 8}}\ntraining: {tokens: 1T, global_batch: 1024}\nhardware: {nodes: 8}\n"
     )
     layout = made.best.layout
@@ -75,14 +79,17 @@ def test_a_batch_left_open_stays_near_the_usual_one() -> None:
 
 def test_a_batch_that_leaves_cards_idle_says_how_many() -> None:
     made = planned(
-        LLAMA_3_8B + "training: {tokens: 1T, global_batch: 512}\nhardware: {nodes: 7}\nparallelism: {tensor: 1}\n"
+        LLAMA_3_8B + "training: {tokens: 1T, global_batch: 512}\nhardware: {nodes: 7}\nparallelism: {pipeline: 1}\n"
     )
     assert (made.cards, made.nodes, made.idle_cards) == (32, 4, 24)
     assert made.problems[0].said == "24 of 56 cards stay idle: a batch of 512 sequences deals out over 32 of them"
 
 
 def test_tensor_groups_reach_across_nodes_only_in_a_rack_of_fast_links() -> None:
-    text = "training: {tokens: 1T, global_batch: 256}\nhardware: {accelerator: ACC, nodes: 16, cards_per_node: 4}\nparallelism: {tensor: 8}\n"
+    text = (
+        "training: {tokens: 1T, global_batch: 256}\nhardware: {accelerator: ACC, "
+        "nodes: 16, cards_per_node: 4}\nparallelism: {tensor: 8}\n"
+    )
     assert planned(LLAMA_3_8B + text.replace("ACC", "gb200")).best.layout.tensor == 8
 
 

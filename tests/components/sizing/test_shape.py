@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from components.sizing import shape
+from components.sizing.model import shape
 from components.spec.sizing import ModelSpec
 
 LLAMA_2: dict[str, Any] = {"vocab": 32000, "sequence": 4096}

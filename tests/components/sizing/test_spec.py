@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.sizing import reading
+from components.sizing.plan import reading
 from components.spec.reading import document
 from components.spec.sizing import SizingSpec, TrainingSpec
 from tests.components.sizing.asked import CAT, LLAMA_3_8B
@@ -36,7 +36,10 @@ def test_json_is_a_task_file_too() -> None:
 
 
 def test_the_sections_of_the_job_are_left_to_the_job() -> None:
-    text = f"task: own\nimage: x\ncommand: [a]\nmonitor: {{metrics: []}}\n{LLAMA_3_8B}training: {{tokens: 1T}}\nhardware: {{nodes: 8}}\n"
+    text = (
+        f"task: own\nimage: x\ncommand: [a]\nmonitor: {{metrics: []}}\n{LLAMA_3_8B}training: "
+        f"{{tokens: 1T}}\nhardware: {{nodes: 8}}\n"
+    )
     read = reading.read_text(text, "task.yaml", CAT)
     assert read.problems == () and read.request is not None and read.request.name == "own"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from components.sizing import reading, what_if
-from components.sizing.plan import Plan
+from components.sizing.plan import reading, what_if
+from components.sizing.plan.plan import Plan
 from tests.components.sizing.asked import CAT, LLAMA_3_8B
 
 TEXT = (

@@ -28,7 +28,7 @@ def test_the_large_task_reads_as_written():
 def test_a_small_task_needs_four_keys_and_gets_defaults_for_the_rest():
     found = read_task_text(SMALL_TASK.replace("recovery: {auto_restart: false}\n", ""), "task.yaml").task
     assert found is not None
-    assert (found.recovery.auto_restart, found.recovery.max_restarts, found.recovery.keep_last) == (True, 20, 3)
+    assert (found.recovery.auto_restart, found.recovery.max_restarts, found.recovery.keep_last) == (True, 20, None)
     assert (found.priority, found.queue, found.preflight, found.user_id) == ("normal", None, None, 10001)
 
 

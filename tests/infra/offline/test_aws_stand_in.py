@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import sys
 from dataclasses import asdict
@@ -21,7 +23,7 @@ import json, sys
 from dataclasses import asdict
 from infra.offline import aws_stand_in
 from infra.settings import from_file
-assert aws_stand_in.install()
+assert aws_stand_in.install() == ""
 from infra.build import build
 from infra.offline.recorder import run
 found = {}
@@ -39,7 +41,7 @@ import json, sys
 import pulumi
 from infra.offline import aws_stand_in
 from infra.offline.recorder import run
-assert aws_stand_in.install()
+assert aws_stand_in.install() == ""
 import pulumi_aws as aws
 said = {}
 
@@ -109,7 +111,7 @@ def test_mistakes_are_refused_as_the_sdk_refuses_them_and_what_is_new_comes_from
     assert "aws:sqs/queue:Queue" in said["types"]
     assert said["provider"]["maxRetries"] == "3"
     assert said["provider"]["profile"] == "p"
-    assert said["once more"] is True
+    assert said["once more"] == ""
 
 
 def test_the_table_is_what_the_sdk_says() -> None:
@@ -128,7 +130,7 @@ def test_a_process_that_has_the_sdk_keeps_it() -> None:
 
     from infra.offline import aws_stand_in
 
-    assert aws_stand_in.install() is False
+    assert aws_stand_in.install() == "it is imported already"
     assert sys.modules["pulumi_aws"] is pulumi_aws
     assert pulumi_aws.__name__ == "pulumi_aws"
 
@@ -138,4 +140,80 @@ def test_another_version_of_the_sdk_is_used_itself() -> None:
         "import json, sys; from infra.offline import aws_stand_in; aws_stand_in._table()['sdk'] = '0.0.1'; "
         "print(json.dumps([aws_stand_in.install(), 'pulumi_aws' in sys.modules]))"
     )
-    assert in_a_process_of_its_own(program) == [False, False]
+    why, imported = in_a_process_of_its_own(program)
+    assert re.fullmatch(r"version \S+ is installed, and infra/offline/aws_shapes.json is of 0.0.1", why)
+    assert imported is False
+
+
+# A nested output that a preview knows: what the program gave comes back.
+NESTED = """
+import json, os, sys
+import pulumi
+from infra.offline import aws_stand_in
+from infra.offline.recorder import run
+aws_stand_in.install()
+import pulumi_aws as aws
+said = {"stand-in": type(aws).__name__ == "_Package"}
+
+def program():
+    made = aws.ec2.LaunchTemplate("a", metadata_options={"http_tokens": "required"})
+    pulumi.export("right", made.metadata_options.apply(lambda options: options.http_tokens))
+    pulumi.export("absent", made.metadata_options.apply(lambda options: options.http_endpoint or "nothing"))
+    if "wrong" in sys.argv:
+        pulumi.export("wrong", made.metadata_options.apply(lambda options: options.http_token))
+
+try:
+    said["outputs"] = run(program).outputs
+except Exception as problem:
+    said["refused"] = f"{type(problem).__name__}: {problem}"
+print(json.dumps(said))
+"""
+
+
+def test_a_misspelt_nested_output_is_refused_inside_an_apply() -> None:
+    right = in_a_process_of_its_own(NESTED)
+    assert right == {"stand-in": True, "outputs": {"right": "required", "absent": "nothing"}}
+    wrong = in_a_process_of_its_own(NESTED, "wrong")
+    assert wrong["refused"] == (
+        "AttributeError: LaunchTemplateMetadataOptions has no output 'http_token'; did you mean 'http_tokens'?"
+    )
+
+
+def test_the_sdk_refuses_the_same_misspelling(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRAINSHED_AWS_SDK", "1")
+    wrong = in_a_process_of_its_own(NESTED, "wrong")
+    assert wrong["stand-in"] is False
+    assert wrong["refused"].startswith("AttributeError: ")
+    assert "http_token" in wrong["refused"]
+
+
+def test_the_switch_uses_the_sdk_and_the_preview_says_so(tmp_path: Path) -> None:
+    stack = tmp_path / "Pulumi.tiny.yaml"
+    stack.write_text(
+        "config:\n  aws:region: us-west-2\n  trainshed:environment: dev\n"
+        "  trainshed:network: {zones: [usw2-az1, usw2-az2]}\n  trainshed:pools:\n"
+        "    - {name: train, purpose: training, instance_type: p5.48xlarge, zone: usw2-az2, nodes: {min: 0, max: 2}}\n"
+    )
+    command = [sys.executable, "-m", "trainshed", "preview", str(stack), "--json"]
+
+    def previewed(**more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command, cwd=CHECKOUT, env={**os.environ, **more}, capture_output=True, text=True, check=True
+        )
+
+    light, real = previewed(), previewed(TRAINSHED_AWS_SDK="1")
+    assert light.stderr == ""
+    assert real.stderr == ("the AWS SDK itself is imported, which takes some seconds: TRAINSHED_AWS_SDK is set\n")
+    assert json.loads(light.stdout) == json.loads(real.stdout)
+
+
+def test_what_a_recording_patches_in_the_sdk_is_put_back() -> None:
+    from pulumi.runtime import resource
+
+    from infra.offline.recorder import run
+
+    real = getattr(resource, "_get_stack_trace")  # noqa: B009 - a private name
+    seen: list[object] = []
+    run(lambda: seen.append(getattr(resource, "_get_stack_trace")))  # noqa: B009
+    assert seen[0] is not real
+    assert getattr(resource, "_get_stack_trace") is real  # noqa: B009

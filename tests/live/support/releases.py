@@ -1,6 +1,8 @@
-"""Kueue's and JobSet's charts on a control plane without containers: their controllers run as processes, led to by what the charts install.
+"""Kueue's and JobSet's charts on a control plane without containers: their controllers run as processes, led to by what
+the charts install.
 
-Hides the order of a real installation: a controller's pod becomes ready only once its process answers the chart's webhooks.
+Hides the order of a real installation: a controller's pod becomes ready only once its process answers the chart's
+webhooks.
 """
 
 from __future__ import annotations
@@ -69,7 +71,8 @@ class Understudies:
         controllers.conversions_led_here(self.plane.api, name, hooks)
         if name == "kueue":
             for service in VISIBILITY:
-                # Nothing answers behind it here, and an aggregated API that is down keeps every namespace from being deleted.
+                # Nothing answers behind it here, and an aggregated API that is down keeps every namespace from being
+                # deleted.
                 with suppress(ApiError):
                     self.plane.api.delete("apiregistration.k8s.io/v1", "APIService", service)
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -216,3 +220,100 @@ def test_a_bogus_kubeconfig_in_the_shell_has_no_effect(
     monkeypatch.setenv("KUBECONFIG", "/nowhere/else")
     monkeypatch.setenv("AWS_REGION", "eu-north-1")
     assert json.loads(trainshed("preview", str(smallest), "--json").stdout) == answer
+
+
+def test_a_stack_that_costs_more_than_its_own_budget_is_warned_and_the_hint_is_true(tmp_path: Path) -> None:
+    path = tmp_path / "Pulumi.tiny.yaml"
+    path.write_text(f"{SMALLEST}  trainshed:budget: {{monthly_usd: 100}}\n")
+    found = json.loads(trainshed("preview", str(path), "--json").stdout)
+    warned = next(each for each in found["problems"] if each["id"] == "budget-exceeded")
+    assert (warned["severity"], warned["path"], warned["line"]) == ("warning", "budget.monthly_usd", 7)
+    assert "x the budget" in warned["said"]
+    assert "over the stack's budget of 100" in trainshed("preview", str(path)).stdout
+    enough = re.search(r"monthly_usd to (\d+)", warned["hint"])
+    assert enough is not None
+    path.write_text(f"{SMALLEST}  trainshed:budget: {{monthly_usd: {enough.group(1)}}}\n")
+    mended = json.loads(trainshed("preview", str(path), "--json").stdout)
+    assert "budget-exceeded" not in {each["id"] for each in mended["problems"]}
+
+
+def test_a_stack_with_errors_prints_the_same_shape(answer: dict[str, Any], tmp_path: Path) -> None:
+    def keys(value: Any) -> Any:
+        return {key: keys(each) for key, each in value.items()} if isinstance(value, dict) else type(value).__name__
+
+    path = tmp_path / "Pulumi.bad.yaml"
+    path.write_text(SMALLEST.replace("purpose: training", "purpose: trainin"))
+    broken = json.loads(trainshed("preview", str(path), "--json").stdout)
+    assert set(broken) == set(answer)
+    assert keys(broken["cost"]) == keys(answer["cost"])
+    assert set(broken["plan"]) == set(answer["plan"])
+
+
+def test_a_fault_of_the_program_is_one_json_object_too(tmp_path: Path, smallest: Path) -> None:
+    program = (
+        "import sys, infra.build\n"
+        "def build(settings): raise RuntimeError('it broke')\n"
+        "infra.build.build = build\n"
+        "from trainshed.__main__ import main\n"
+        f"sys.argv = ['trainshed', 'preview', {str(smallest)!r}, '--json']\n"
+        "main()"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    first = json.loads(done.stdout)["problems"][0]
+    assert (first["id"], first["said"]) == ("program-fails", "the program fails with RuntimeError: it broke")
+    assert "RuntimeError: it broke" in done.stderr
+
+
+def test_a_report_that_cannot_be_written_leaves_the_json(smallest: Path, tmp_path: Path) -> None:
+    done = trainshed("preview", str(smallest), "--json", "--report", str(tmp_path / "no" / "report.html"))
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["stack"] == "tiny"
+
+
+def test_a_pipe_that_closes_early_is_no_wrong_stack(smallest: Path) -> None:
+    command = f"{sys.executable} -m trainshed preview {smallest} --json"
+    done = subprocess.run(
+        ["bash", "-c", f'{command} | head -c 1; echo " ${{PIPESTATUS[0]}}"'],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout in ("{ 0\n", "{ 141\n")
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.4, 0.9])
+def test_ctrl_c_ends_a_preview_quietly_with_130(smallest: Path, seconds: float) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-m", "trainshed", "preview", str(smallest)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # A test run in a shell's background has SIGINT ignored, and the child would inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - one thread
+    )
+    time.sleep(seconds)
+    child.send_signal(signal.SIGINT)
+    _, errors = child.communicate()
+    assert b"Traceback" not in errors
+    assert child.returncode == 130 or (child.returncode == 0 and errors == b"")  # a fast machine was done already
+
+
+def test_version_and_completion() -> None:
+    assert re.fullmatch(r"trainshed \S+\n", trainshed("--version").stdout)
+    completed = subprocess.run(
+        [sys.executable, "-m", "trainshed"],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "_TRAINSHED_COMPLETE": "complete_bash",
+            "COMP_WORDS": "trainshed preview pr",
+            "COMP_CWORD": "2",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert completed.stdout.split() == ["prod"]

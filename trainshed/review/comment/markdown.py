@@ -34,6 +34,13 @@ def text(value: object, limit: int = 1200) -> str:
     return escaped
 
 
+def count(number: int, noun: str) -> str:
+    """`1 node`, `2 nodes`, `3 policies`."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number:,} {noun[:-1]}ies" if noun.endswith("y") else f"{number:,} {noun}s"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Section:
     """A heading over blocks that each stand alone; `folded` hides them behind a click, `most` bounds their length."""

@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from components.problems import Problem, errors
-from trainshed.review.comment import money
+from trainshed.review.comment import money, pools
 from trainshed.review.comment.changes import change_blocks
-from trainshed.review.comment.markdown import Section, code, text, written
+from trainshed.review.comment.dangers import danger_block, how_to_accept, refusal_block, weaker_blocks
+from trainshed.review.comment.markdown import Section, code, count, text, written
 from trainshed.review.comment.policies import excused, not_judged, violations
-from trainshed.review.danger import Danger
-from trainshed.review.rolls import Roll
 from trainshed.review.sources import Side
-from trainshed.review.values import Difference, shown
+from trainshed.review.tasks import TaskFinding
 from trainshed.review.verdict import Review
 
 LIMIT = 59_000  # under 60,000 characters with room for what a CI puts around it; GitHub takes 65,536
@@ -31,10 +30,17 @@ def comment(review: Review) -> str:
     sections = [
         Section(title="The preview fails", blocks=_broken(review)),
         Section(
-            title="Data in danger", blocks=[_danger(each) for each in review.dangers], after=_how_to_accept(review)
+            title="Data in danger",
+            blocks=[danger_block(each) for each in review.dangers],
+            after=how_to_accept(review.pending),
         ),
-        Section(title="Protection that gets weaker", blocks=_weaker(review)),
-        Section(title="Node pools", blocks=_pools(review.rolls)),
+        Section(
+            title="What the services refuse, or take only so", blocks=[refusal_block(each) for each in review.refusals]
+        ),
+        Section(title="Tasks that do not fit", blocks=_tasks(review.tasks)),
+        Section(title="Protection that gets weaker", blocks=weaker_blocks(review.weaker)),
+        Section(title="Secrets that change", blocks=_secrets(review.secrets)),
+        Section(title="Node pools", blocks=pools.blocks(review.rolls)),
         *money.sections(review.money),
         *violations(review.findings),
         Section(title="Warnings of the stack file", blocks=_warnings(review.head)),
@@ -67,11 +73,18 @@ def _verdict(review: Review) -> str:
     for kind, verb in (("review-deletes", "deleted"), ("review-replaces", "replaced")):
         pending = [each for each in review.pending if each.kind == kind]
         if pending:
-            blocking.append(f"{_count(len(pending), 'stateful resource')} would be {verb}, and nobody acknowledged it")
+            blocking.append(f"{count(len(pending), 'stateful resource')} would be {verb}, and nobody acknowledged it")
+    if review.refused:
+        blocking.append(f"{count(len(review.refused), 'change')} would be refused by the service")
+    if review.unfit:
+        blocking.append(f"{count(len({each.task for each in review.unfit}), 'task')} would no longer run")
     if review.mandatory:
-        blocking.append(_count(len(review.mandatory), "mandatory policy violation"))
+        blocking.append(count(len(review.mandatory), "mandatory policy violation"))
     if blocking:
         return f"⛔ **Don't merge yet:** {'; '.join(blocking)}."
+    if review.changes == () and review.secrets:
+        paths = ", ".join(code(each) for each in review.secrets)
+        return f"⚠️ **A secret changes:** {paths}. What that does can't be told from here."
     if review.changes == ():
         return "✅ **Nothing changes.**"
     if review.head.absent:
@@ -82,13 +95,15 @@ def _verdict(review: Review) -> str:
     accepted = [each for each in review.dangers if each.acknowledged]
     moving = [each for each in review.rolls if each.how in ("goes", "is replaced", "rolls", "shrinks")]
     attention = [
-        *([f"{_count(len(accepted), 'acknowledged danger')}"] if accepted else []),
-        *(["protection gets weaker"] if review.weaker else []),
+        *([f"{count(len(accepted), 'acknowledged danger')}"] if accepted else []),
         *(
-            [f"{_count(len(moving), 'node group')} {'loses' if len(moving) == 1 else 'lose'} machines"]
-            if moving
+            [f"{count(len(review.refusals), 'change')} the service takes only under conditions"]
+            if review.refusals
             else []
         ),
+        *([f"{count(len(review.secrets), 'secret')} changed"] if review.secrets else []),
+        *(["protection gets weaker"] if review.weaker else []),
+        *([f"{count(len(moving), 'node group')} {'loses' if len(moving) == 1 else 'lose'} machines"] if moving else []),
     ]
     if attention:
         return f"⚠️ **May be merged with care:** {'; '.join(attention)}."
@@ -96,14 +111,13 @@ def _verdict(review: Review) -> str:
     return f"✅ **Nothing stands against it.**{created}"
 
 
-def _count(number: int, noun: str) -> str:
-    return (
-        f"{number:,} {noun}"
-        if number == 1
-        else f"{number:,} {noun[:-1]}ies"
-        if noun.endswith("y")
-        else f"{number:,} {noun}s"
-    )
+def _tasks(found: Sequence[TaskFinding]) -> list[str]:
+    return [f"- {'⛔' if each.new else '⚠️ before this change too:'} {_problem(each.problem)[2:]}" for each in found]
+
+
+def _secrets(paths: Sequence[str]) -> list[str]:
+    """Their values are never shown, and what is declared reads `<secret>` on both sides."""
+    return [f"- {code(each)}: another value; nothing else of it can be told" for each in paths]
 
 
 def _broken(review: Review) -> list[str]:
@@ -128,94 +142,6 @@ def _problem(problem: Problem) -> str:
 
 def _warnings(side: Side) -> list[str]:
     return [_problem(each) for each in side.problems if each.severity == "warning"]
-
-
-def _danger(danger: Danger) -> str:
-    verb = "replaced" if danger.kind == "review-replaces" else "deleted"
-    mark = "⚠️" if danger.acknowledged or danger.retained else "⛔"
-    lines = [f"- {mark} {danger.noun} {code(danger.name)} would be **{verb}**: {danger.lost} would be lost."]
-    if danger.retained:
-        lines = [
-            (
-                f"- {mark} {danger.noun} {code(danger.name)} would leave the stack but **stay in the account**, billed "
-                "and no longer managed."
-            )
-        ]
-    lines += [f"  - {_difference(each)}" for each in danger.reasons[:8]]
-    keeps = [
-        "the engine refuses as long as it is protected" if danger.protected else "it is **not protected**",
-        *danger.keeps,
-    ]
-    lines.append(f"  - {'; '.join(keeps)}")
-    if danger.acknowledged:
-        lines.append(f"  - acknowledged: {text(danger.acknowledged)}")
-    return "\n".join(lines)
-
-
-def _how_to_accept(review: Review) -> str:
-    if not review.pending:
-        return ""
-    rows = [
-        f'    - {{id: {each.kind}, path: {each.name}, reason: "why this may happen"}}' for each in review.pending[:10]
-    ]
-    more = ["    # … and so on for the others above"] if len(review.pending) > 10 else []
-    first = "Whoever means it acknowledges it in the stack file, for this change only:"
-    return "\n".join(["", first, "```yaml", "  trainshed:acknowledged:", *rows, *more, "```"])
-
-
-def _difference(difference: Difference) -> str:
-    return f"{code(difference.path)}: {code(shown(difference.old))} → {code(shown(difference.new))}"
-
-
-def _weaker(review: Review) -> list[str]:
-    """One block for all that lose the same: one switch in the stack file takes the protection of many."""
-    alike: dict[tuple[str, str], list[str]] = {}
-    for each in review.weaker:
-        alike.setdefault((_difference(each.difference), each.means), []).append(
-            f"{each.type.rsplit(':', 1)[-1]} {code(each.name, 80)}"
-        )
-    return [f"- {difference}: {text(means)}. On {_some(names)}." for (difference, means), names in alike.items()]
-
-
-def _some(names: Sequence[str], most: int = 8) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
-
-
-def _pools(rolls: Sequence[Roll]) -> list[str]:
-    """Groups of one pool that fare alike are told together."""
-    alike: dict[tuple[str, ...], list[Roll]] = {}
-    for each in rolls:
-        same = each.why if each.how in ("is replaced", "rolls") else ()
-        alike.setdefault((each.pool, each.how, each.slowly, *same), []).append(each)
-    return [_roll(each) for each in alike.values()]
-
-
-def _roll(rolls: Sequence[Roll]) -> str:
-    first = rolls[0]
-    nodes, cards = sum(each.nodes for each in rolls), sum(each.cards for each in rolls)
-    size = _count(nodes, "node") + (f" with {cards:,} cards" if cards else "")
-    groups = ", ".join(code(each.group, 80) for each in rolls[:4]) + (
-        f" and {len(rolls) - 4} more" if len(rolls) > 4 else ""
-    )
-    said = {
-        "goes": f"**goes** with up to {size}",
-        "is replaced": f"**is replaced**: {size}, and the jobs on them end",
-        "rolls": (
-            f"**rolls**: up to {size} get replaced{f' {first.slowly}' if first.slowly else ''}, and a job that loses"
-            " one restarts"
-        ),
-        "shrinks": f"**shrinks** by {size}, and the jobs on them end",
-        "grows": f"grows by {size}",
-        "comes": f"comes with up to {size}",
-    }[first.how]
-    sizes = [
-        f"  - {code(each.group, 80)}: {text(each.why[0])}"
-        for each in rolls
-        if each.how in ("shrinks", "grows") and each.why
-    ]
-    why = sizes if sizes else [f"  - {text(each, 300)}" for each in first.why[:6]]
-    named = "" if sizes else f" ({groups})"
-    return "\n".join([f"- {code(first.pool)}{named} {said}.", *why])
 
 
 def _foot(review: Review) -> str:

@@ -1,0 +1,1 @@
+"""Changes worth making, each planned again, and the frontier of days and money."""

@@ -1,0 +1,1 @@
+"""Published runs, the fit of the constants, and a team's own runs."""

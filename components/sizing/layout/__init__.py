@@ -1,0 +1,1 @@
+"""How a job is split over cards, and which framework runs that split."""

@@ -1,0 +1,1 @@
+"""Cards, nodes and the links between them."""

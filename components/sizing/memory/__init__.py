@@ -1,0 +1,1 @@
+"""Bytes that one card holds."""

@@ -1,0 +1,1 @@
+"""From a task file to a plan: request, search, plan, sweeps."""

@@ -1,0 +1,1 @@
+"""A plan as data, tables, pictures and a page."""

@@ -1,0 +1,1 @@
+"""The whole run: failures, storage, money."""

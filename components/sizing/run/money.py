@@ -1,0 +1,110 @@
+"""What a run costs, by how its machines are bought.
+
+What has no price in the catalog is "unpriced", with the reason, and never counts as nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from components.catalog import Catalog
+from components.sizing.machine.profiles import NodeProfile
+
+Buying = Literal["on-demand", "reservation", "block", "spot"]
+_HOURS_A_MONTH = 730.0
+_PREFERENCE = ("region", "us-west-2", "us-east-1", "us-east-2")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amount:
+    """USD."""
+
+    low: float
+    expected: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Money:
+    """`by_capacity` holds an Amount, or the reason why there is none; `main` is the kind that the totals are of."""
+
+    main: str
+    total: Amount | None
+    by_capacity: Mapping[str, Amount | str]
+    machine_hour: Mapping[str, tuple[float, float] | None]
+    prices_as_of: str
+    unverified: tuple[str, ...]
+
+
+def region_for(machine: NodeProfile, asked: str | None) -> str:
+    """The region of prices and zones: as asked, else the first of the usual ones that sells the type."""
+    if asked:
+        return asked
+    if machine.instance is None:
+        return "us-west-2"
+    sold = machine.instance.zones
+    return next((region for region in _PREFERENCE if region in sold), min(sold, default="us-west-2"))
+
+
+def money(
+    machine: NodeProfile,
+    nodes: int,
+    days: Amount,
+    storage_monthly: float | None,
+    cat: Catalog,
+    region: str,
+    buying: Buying | None = None,
+) -> Money:
+    """Cost of `nodes` machines for the days of the run, with its storage.
+
+    The total is that of `buying`, or of the first kind with a price.
+    """
+    prices = cat.prices
+    as_of = prices.as_of.isoformat()
+    kinds = ("on-demand", "reservation", "block", "spot")
+    if machine.instance is None:
+        reason = f"unpriced: {machine.name} is not in the catalog"
+        return Money(
+            main="on-demand",
+            total=None,
+            by_capacity=dict.fromkeys(kinds, reason),
+            machine_hour={},
+            prices_as_of=as_of,
+            unverified=(),
+        )
+    amounts: dict[str, Amount | str] = {}
+    hours: dict[str, tuple[float, float] | None] = {}
+    unverified: list[str] = []
+    for kind in kinds:
+        # A reservation is paid at the on-demand price, used or not.
+        bought = "on-demand" if kind == "reservation" else kind
+        rate = cat.price(machine.name, region, bought)  # type: ignore[arg-type] - the word is one of the catalog's kinds, which it types as literals
+        hours[kind] = rate
+        if rate is None:
+            amounts[kind] = f"unpriced: no {kind} price of {machine.name} in {region} is known"
+            continue
+        if prices.machine_unverified(machine.instance, region, bought):  # type: ignore[arg-type] - as above
+            unverified.append(kind)
+        low, high = rate
+        months = [
+            span * 24 / _HOURS_A_MONTH * (storage_monthly or 0.0) for span in (days.low, days.expected, days.high)
+        ]
+        amounts[kind] = Amount(
+            low=nodes * 24 * days.low * low + months[0],
+            expected=nodes * 24 * days.expected * (low + high) / 2 + months[1],
+            high=nodes * 24 * days.high * high + months[2],
+        )
+    main = buying or next(
+        (kind for kind in ("on-demand", "block", "spot") if isinstance(amounts[kind], Amount)), "on-demand"
+    )
+    found = amounts[main]
+    return Money(
+        main=main,
+        total=found if isinstance(found, Amount) else None,
+        by_capacity=amounts,
+        machine_hour=hours,
+        prices_as_of=as_of,
+        unverified=tuple(unverified),
+    )

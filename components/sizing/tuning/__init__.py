@@ -1,0 +1,1 @@
+"""The constants of the model and their ranges."""
