@@ -70,7 +70,11 @@ def _config(number: int, machine: str, region: str, zone: str, zones: list[str],
     capacity = _CAPACITIES[number % 3]
     if capacity["kind"] == "block" and not sold.capacity_block:
         capacity = _CAPACITIES[0]
-    pool = {"name": "train" if number % 4 else "a-" * 9 + "pool", "purpose": "training", "instance_type": machine}
+    pool: dict[str, Any] = {
+        "name": "train" if number % 4 else "a-" * 9 + "pool",
+        "purpose": "training",
+        "instance_type": machine,
+    }
     pool |= {"zone": zone, "nodes": {"min": 0, "max": 4} if capacity["kind"] != "reservation" else 4}
     pool |= {"capacity": capacity}
     pools = [pool]
