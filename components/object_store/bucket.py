@@ -60,11 +60,10 @@ def declare(
     guards: Guards,
     *,
     lifecycle: Sequence[LifecycleRule],
-    key: bool = True,
     statements: Callable[[pulumi.Output[str]], Sequence[Statement]] = lambda arn: (),
 ) -> Bucket:
     """`name` is the logical name; S3's own name is that and random characters. `statements` of its policy are made from
-    its ARN. `key` says whether objects are encrypted with the store's key or with the one that S3 keeps itself.
+    its ARN.
     """
     child = pulumi.ResourceOptions(parent=guards.parent)
     region = guards.elsewhere
@@ -95,7 +94,15 @@ def declare(
         name,
         bucket=bucket.bucket,
         region=region,
-        rules=[_with_key(guards.key) if key else {"apply_server_side_encryption_by_default": _OWN_OF_S3}],
+        rules=[
+            {
+                "apply_server_side_encryption_by_default": {
+                    "sse_algorithm": "aws:kms",
+                    "kms_master_key_id": guards.key.arn,
+                },
+                "bucket_key_enabled": True,  # one request to KMS for many objects
+            }
+        ],
         opts=child,
     )
     aws.s3.BucketLifecycleConfiguration(
@@ -113,18 +120,6 @@ def declare(
         opts=pulumi.ResourceOptions(parent=guards.parent, depends_on=[closed]),
     )
     return Bucket(bucket=bucket, versioned=versioned, policy=policy, ready=[policy, owned, versioned, encrypted])
-
-
-_OWN_OF_S3: aws.s3.BucketServerSideEncryptionConfigurationRuleApplyServerSideEncryptionByDefaultArgsDict = {
-    "sse_algorithm": "AES256"
-}
-
-
-def _with_key(key: aws.kms.Key) -> aws.s3.BucketServerSideEncryptionConfigurationRuleArgsDict:
-    return {
-        "apply_server_side_encryption_by_default": {"sse_algorithm": "aws:kms", "kms_master_key_id": key.arn},
-        "bucket_key_enabled": True,  # one request to KMS for many objects
-    }
 
 
 def _closed_to_others(arn: pulumi.Output[str], guards: Guards) -> tuple[Statement, Statement]:

@@ -57,9 +57,6 @@ class ObjectStore(pulumi.ComponentResource):
             "logs",
             guards,
             lifecycle=object_store_bucket.lifecycle(old_versions_days=7, expire_days=spec.logs.expire_days),
-            # S3 delivers access logs to a bucket with its own keys only (S3 User Guide, "Enabling Amazon S3 server
-            # access logging": a default encryption with SSE-KMS isn't supported on the target).
-            key=False,
             statements=lambda arn: [_delivery(arn, args.account_id)],
         )
         datasets = object_store_bucket.declare(
@@ -107,12 +104,13 @@ class ObjectStore(pulumi.ComponentResource):
         region, account = args.region, args.account_id
         key = aws.kms.Key(
             f"{name}-key",
-            description="Datasets and checkpoints",
+            description="Datasets, checkpoints and access logs",
             enable_key_rotation=True,
             deletion_window_in_days=30,
             policy=policy_documents.document(
                 policy_documents.key_administration(region, account),
                 keys.lustre_uses_key(region, account),
+                keys.access_logs_use_key(account),
             ),
             tags={**args.tags, "Name": f"{name}-key"},
             opts=pulumi.ResourceOptions(parent=self, protect=args.protect),

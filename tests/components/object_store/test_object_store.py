@@ -86,8 +86,8 @@ def test_every_bucket_is_closed_to_the_public(name: str) -> None:
     assert of_bucket(declared(), "BucketOwnershipControls", name)["rule"] == {"objectOwnership": "BucketOwnerEnforced"}
 
 
-@pytest.mark.parametrize("name", ["store-checkpoints", "store-datasets"])
-def test_buckets_of_data_are_versioned_and_encrypted_by_one_key_with_few_requests(name: str) -> None:
+@pytest.mark.parametrize("name", BUCKETS)
+def test_every_bucket_is_versioned_and_encrypted_by_one_key_with_few_requests(name: str) -> None:
     assert of_bucket(declared(), "BucketVersioning", name)["versioningConfiguration"] == {"status": "Enabled"}
     [rule] = of_bucket(declared(), "BucketServerSideEncryptionConfiguration", name)["rules"]
     assert rule["bucketKeyEnabled"] is True
@@ -166,12 +166,6 @@ def test_the_copy_learns_what_was_condemned() -> None:
     assert "s3:GetObjectVersionTagging" in role.inputs["policy"]
 
 
-def test_s3_delivers_access_logs_to_a_bucket_with_its_own_keys() -> None:
-    [rule] = of_bucket(declared(), "BucketServerSideEncryptionConfiguration", "store-logs")["rules"]
-    assert rule == {"applyServerSideEncryptionByDefault": {"sseAlgorithm": "AES256"}}
-    assert "logging.s3.amazonaws.com" not in named(declared(), "store-key").inputs["policy"]
-
-
 def test_access_of_every_bucket_is_logged_but_not_that_of_the_log_bucket() -> None:
     logged = of_type(declared(), "BucketLogging")
     assert {each.name: each.inputs["targetPrefix"] for each in logged} == {
@@ -183,11 +177,11 @@ def test_access_of_every_bucket_is_logged_but_not_that_of_the_log_bucket() -> No
     assert delivery["Condition"] == {"StringEquals": {"aws:SourceAccount": "111122223333"}}
 
 
-def test_the_key_rotates_and_serves_file_systems() -> None:
+def test_the_key_rotates_and_serves_file_systems_and_log_delivery() -> None:
     key = named(declared(), "store-key")
     assert key.inputs["enableKeyRotation"] is True
     statements = {each["Sid"]: each for each in json.loads(key.inputs["policy"])["Statement"]}
-    assert set(statements) == {"AccountAdministers", "LustreReadsAndWrites"}
+    assert set(statements) == {"AccountAdministers", "LustreReadsAndWrites", "AccessLogsWrite"}
     assert statements["LustreReadsAndWrites"]["Condition"] == {
         "StringEquals": {"kms:CallerAccount": "111122223333", "kms:ViaService": "s3.us-west-2.amazonaws.com"},
         "ArnLike": {
