@@ -18,7 +18,7 @@ from components.manifests.observability import prometheus
 from components.manifests.queues import accounts
 from components.network import Network, NetworkArgs
 from components.object_store import ObjectStore, ObjectStoreArgs
-from components.planning import addons, address_needs, addresses, endpoints, images, nodes
+from components.planning import addons, address_needs, addresses, endpoints, images, nodes, placement
 from components.registry import Registry, RegistryArgs
 from components.spec.form import Hybrid
 from components.spec.pools import PoolSpec
@@ -66,8 +66,8 @@ def cluster(settings: Settings, net: Network, opts: pulumi.ResourceOptions) -> C
             cluster_name=cluster_name(settings),
             region=stack.region,
             account_id=net.account_id,
-            control_subnet_ids={zone: net.subnet_ids("control", zone) for zone in stack.zones},
-            node_subnet_ids={zone: net.subnet_ids("nodes", zone) for zone in stack.zones},
+            control_subnet_ids={zone: net.subnet_ids("control", zone) for zone in net.plan.zones("control")},
+            node_subnet_ids={zone: net.subnet_ids("nodes", zone) for zone in placement.system_zones(stack, cat)},
             management_security_group_id=net.management_security_group_id,
             compute_security_group_id=net.compute_security_group_id,
             addons=addons.needed(stack, cat),

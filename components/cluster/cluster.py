@@ -181,6 +181,15 @@ class Cluster(pulumi.ComponentResource):
                 policy_arn=policy_documents.managed(self._args.region, "AmazonEKSClusterPolicy"),
                 opts=self._children,
             ),
+            # EKS makes its log group again when it writes after the stack's has gone: kept for ever, and not encrypted.
+            aws.iam.RolePolicy(
+                f"{name}-control-plane-logs",
+                role=role.name,
+                policy=policy_documents.document(
+                    policy_documents.Statement(sid="LeaveLogGroups", effect="Deny", actions=("logs:CreateLogGroup",))
+                ),
+                opts=self._children,
+            ),
             aws.iam.RolePolicy(
                 f"{name}-control-plane-key",
                 role=role.name,

@@ -171,13 +171,16 @@ class ObjectStore(pulumi.ComponentResource):
         )
 
     def writes(self, role: str) -> tuple[Statement, ...]:
-        """What a service account needs to read and write a bucket's objects. Deleting is left to lifecycle rules."""
+        """What a service account needs to write a bucket's objects, and to condemn a checkpoint. Deleting is left to
+        the
+        lifecycle rule on what is condemned.
+        """
         arn = self.bucket_arns[role]
         return (
             *self.reads(role),
             Statement(
                 sid="Write",
-                actions=("s3:PutObject", "s3:AbortMultipartUpload"),
+                actions=("s3:PutObject", "s3:PutObjectTagging", "s3:GetObjectTagging", "s3:AbortMultipartUpload"),
                 resources=(pulumi.Output.concat(arn, "/*"),),
             ),
             Statement(sid="Encrypt", actions=("kms:GenerateDataKey",), resources=(self.key_arn,)),
@@ -202,8 +205,7 @@ def checkpoint_lifecycle(spec: CheckpointsSpec, *, copied: bool = False) -> list
     """Age takes only what the pruner has tagged: S3 can't tell which checkpoints are the newest, and a run that stands
     still for a month must find its last one.
 
-    What has aged stays a while as an old version. Those that live long enough move to STANDARD_IA, where a copy begins
-    at once.
+    What has gone stays a while as an old version. Checkpoints move to STANDARD_IA, where a copy begins at once.
     """
     moves = not copied and spec.expire_days >= 2 * _IA_MINIMUM_DAYS
     return object_store_bucket.lifecycle(

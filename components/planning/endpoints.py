@@ -49,6 +49,9 @@ def needed(stack: StackSpec) -> tuple[Endpoint, ...]:
         return ()
     found = [*BASE, *_extra(stack.network)]
     found += [Endpoint(service=service, why=why) for service, why in file_systems.endpoints(stack)]
+    if stack.governance.threat_detection:
+        # GuardDuty makes one itself where there is none, with a group that outlives the stack and keeps its VPC.
+        found.append(Endpoint(service="guardduty-data", why="GuardDuty's agents report what they see on the nodes"))
     if stack.observability.alerts_to:
         found.append(Endpoint(service="sns", why="alerts are published to topics"))
     if stack.network.egress == "isolated":

@@ -18,7 +18,17 @@ from components.planning.nodes import max_pods
 from components.spec.pools import Block, OnDemand, PoolSpec, Reservation
 from components.spec.stack import StackSpec
 
-__all__ = ["NodeGroup", "Placement", "groups", "largest_group", "max_pods", "of_stack", "plan", "pool_zones"]
+__all__ = [
+    "NodeGroup",
+    "Placement",
+    "groups",
+    "largest_group",
+    "max_pods",
+    "of_stack",
+    "plan",
+    "pool_zones",
+    "system_zones",
+]
 
 CapacityType = Literal["ON_DEMAND", "CAPACITY_BLOCK"]
 Buys = Literal["spot", "on-demand", "reserved"]
@@ -138,6 +148,14 @@ def pool_zones(pool: PoolSpec, network_zones: Sequence[str], cat: Catalog) -> tu
     if single and len(network_zones) != 1:
         return ()
     return tuple(sorted(network_zones))
+
+
+def system_zones(stack: StackSpec, cat: Catalog) -> tuple[str, ...]:
+    """Zones of the system pool: those of the network that sell its type, all of them where the catalog knows none."""
+    if stack.cluster is None:
+        return ()
+    sold = cat.zones_offering(stack.cluster.system_pool.instance_type, stack.region)
+    return tuple(zone for zone in stack.zones if zone in sold) or stack.zones
 
 
 def _filled(total: int, limit: int) -> list[int]:

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Literal
 
 from components import fabrics, file_systems
-from components.catalog import Catalog, Limit
+from components.catalog import Catalog, Limit, regions
+from components.file_systems.lustre import plan as lustre_plan
 from components.planning import addons, address_needs, addresses, blocks, endpoints, nodes, placement
 from components.planning.placement import Placement
+from components.spec.cluster import SYSTEM_ROOT_GIB
 from components.spec.pools import PoolSpec
 from components.spec.stack import StackSpec
 
@@ -94,6 +97,8 @@ def rows(stack: StackSpec, cat: Catalog) -> tuple[Row, ...]:
         *_doors(stack, cat),
         *_network(stack, cat),
         *_subnets(stack, cat),
+        *_volumes(stack, cat),
+        *_lustre(stack, cat),
     )
 
 
@@ -190,7 +195,9 @@ def _interfaces(stack: StackSpec, pools: dict[str, PoolSpec], cat: Catalog) -> I
         units += stack.cluster.system_pool.nodes * of_node
         words.append(f"system {stack.cluster.system_pool.nodes}")
         unit_words.append(f"system {stack.cluster.system_pool.nodes} x {of_node}")
-    points = sum(each.service != endpoints.GATEWAY for each in endpoints.needed(stack)) * len(network.zones)
+    points = sum(each.service != endpoints.GATEWAY for each in endpoints.needed(stack)) * len(
+        regions.control_zones(network.zones)
+    )
     gateways = 0 if network.egress == "isolated" else len(network.zones) if network.nat_gateways == "per-zone" else 1
     interfaces += points + gateways
     words.append(f"endpoints and gateways {points + gateways}")
@@ -263,3 +270,30 @@ def _subnets(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
                 reckoning=need.arithmetic,
                 unverified=False,
             )
+
+
+def _volumes(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
+    """Root volumes of all nodes that may run at one time; launches beyond end in VolumeLimitExceeded."""
+    parts = [(pool.name, pool.max_nodes, pool.root_volume_gib) for pool in stack.pools if pool.types]
+    if stack.cluster:
+        parts.append(("system", stack.cluster.system_pool.nodes, SYSTEM_ROOT_GIB))
+    if parts:
+        gib = sum(count * each for _, count, each in parts)
+        words = " + ".join(f"{name} {count:,} x {each} GiB" for name, count, each in sorted(parts))
+        yield _row(cat.limits.gp3_storage, ceil(gib / 1024), words)
+
+
+def _lustre(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
+    """Capacity by deployment type and storage, and the throughput of what has no capacity of its own."""
+    sizes: dict[tuple[str, str], list[tuple[str, int]]] = defaultdict(list)
+    tiered = [(each.name, each.throughput_mbps or 0) for each in stack.storage.lustre if each.tiered]
+    for each in stack.storage.lustre:
+        capacity = None if each.tiered else lustre_plan.plan(each, cat, stack.storage.datasets.size_gib).capacity_gib
+        if capacity is not None:
+            sizes[each.deployment, each.storage].append((each.name, capacity))
+    for kind, parts in sorted(sizes.items()):
+        words = " + ".join(f"{name} {size:,}" for name, size in sorted(parts))
+        yield _row(cat.limits.lustre_storage[kind], sum(size for _, size in parts), words)
+    if tiered:
+        words = " + ".join(f"{name} {size:,}" for name, size in sorted(tiered))
+        yield _row(cat.limits.lustre_tiered_throughput, sum(size for _, size in tiered), words)

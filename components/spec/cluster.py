@@ -30,6 +30,8 @@ KubernetesVersion = Annotated[
 ]
 ControlPlaneTier = Literal["standard", "tier-xl", "tier-2xl", "tier-4xl", "tier-8xl"]
 
+SYSTEM_ROOT_GIB = 100  # root volume of a system node
+
 
 class EndpointSpec(Spec):
     """Who reaches the Kubernetes API."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 
 from components.catalog import Catalog, UnknownInstanceType, UnknownKubernetesVersion, regions
-from components.naming import did_you_mean
+from components.naming import did_you_mean, listed
 from components.planning import addons
 from components.planning.rules.registry import rule, until_unread
 from components.problems import Problem, Where
@@ -288,6 +288,13 @@ def system_pool_fits(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
         said = f"{instance.name} is not offered in {stack.region}"
         hint = "use a general type such as m7i.2xlarge"
         yield Problem(id="instance-type-not-offered", path="cluster.system_pool.instance_type", said=said, hint=hint)
+    elif stack.region in regions.known(cat) and not any(
+        zone in stack.zones for zone in cat.zones_offering(instance.name, stack.region)
+    ):
+        sold = cat.zones_offering(instance.name, stack.region)
+        said = f"no zone of the network offers {instance.name}"
+        hint = f"add {listed(sold, 'or')} to network.zones, or use another type"
+        yield Problem(id="zone-without-type", path="cluster.system_pool.instance_type", said=said, hint=hint)
     if pool.nodes == 1:
         said = "one system node: CoreDNS and every controller stop when it does"
         yield Problem(

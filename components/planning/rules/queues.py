@@ -9,7 +9,7 @@ from components import fabrics
 from components.catalog import Catalog
 from components.naming import did_you_mean, listed
 from components.planning import nodes
-from components.planning.rules.registry import rule
+from components.planning.rules.registry import rule, until_unread
 from components.planning.shares import cards_per_node, queue_cards
 from components.problems import Problem
 from components.spec.pools import OnDemand, PoolSpec
@@ -52,18 +52,23 @@ def queue_pool_exists(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             yield Problem(id="queue-pool-unknown", path=f"{path}.pool", said=said, hint=did_you_mean(queue.pool, names))
 
 
-@rule(each="pools")
+@rule()
 def queues_fit_pool(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """The cards of a pool's queues together are at most those of its nodes without the spares."""
     claimed: dict[str, list[tuple[str, QueueSpec]]] = defaultdict(list)
     for path, queue in _indexed(stack):
         claimed[queue.pool].append((path, queue))
     for pool in _pools(stack).values():
-        queues = claimed.get(pool.name, [])
+        # A pool or queue that can't be read mustn't keep the others from being judged.
+        yield from until_unread(_over_pool(pool, claimed.get(pool.name, []), cat))[0]
+
+
+def _over_pool(pool: PoolSpec, queues: list[tuple[str, QueueSpec]], cat: Catalog) -> Iterator[Problem]:
+    if queues:
         per_node, available = cards_per_node(pool, cat), queue_cards(pool, cat)
         asked = sum(queue.cards or 0 for _, queue in queues)
-        if not queues or not per_node or asked <= available:
-            continue
+        if not per_node or asked <= available:
+            return
         nodes = (
             f"({pool.max_nodes} nodes - {pool.spares} spares) x {per_node}"
             if pool.spares

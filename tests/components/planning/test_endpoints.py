@@ -38,6 +38,7 @@ def test_the_compute_network_always_has_its_endpoints_since_it_has_no_way_out() 
         ({"pools": ({**GPU, "nodes": {"min": 0, "max": 4}},)}, set()),
         ({"pools": (GPU,)}, set()),
         ({"observability": {"alerts_to": ("mailto:oncall@example.com",)}}, {"sns"}),
+        ({"governance": {"threat_detection": True}}, {"guardduty-data"}),
     ],
 )
 def test_a_feature_brings_its_endpoint(sections: dict[str, Any], added: set[str]) -> None:
