@@ -112,12 +112,14 @@ class Elastic:
         return [node for node in self.api.all("v1", "Node") if node["metadata"]["name"] in wanted]
 
     def wait_left(self, pool: str, *, seconds: float = 120) -> float:
-        """Until no machine and no node of the pool is left."""
-        return wait_for(
-            lambda: not self.machines(pool) and not self.api.all("v1", "Node", labels=f"{POOL}={pool}"),
-            what=f"no machine of {pool} left",
-            seconds=seconds,
-        )
+        """Until no machine of the pool, no node and no claim for one is left."""
+
+        def left() -> bool:
+            claims = self.api.all("karpenter.sh/v1", "NodeClaim", labels=f"{POOL}={pool}")
+            nodes = self.api.all("v1", "Node", labels=f"{POOL}={pool}")
+            return not claims and not nodes and not self.machines(pool)
+
+        return wait_for(left, what=f"no machine of {pool} left", seconds=seconds)
 
     def interfaces(self, machine: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         """The network interfaces in the launch template that a machine was made from."""
