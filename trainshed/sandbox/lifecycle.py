@@ -21,6 +21,7 @@ from typing import Any
 import yaml
 from rich.console import Console
 
+from components import node_labels
 from trainshed.sandbox import tools
 from trainshed.sandbox.api import Api
 from trainshed.sandbox.cloud import account, karpenter

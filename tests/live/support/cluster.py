@@ -44,8 +44,8 @@ class Cluster:
         load: bool = False,
         tell: Callable[[str], None] = lambda _: None,
     ) -> Cluster:
-        """`daemons` may be left out, which run a pod on every node; `buys` lets Karpenter buy the nodes of pools that size
-        themselves; `load` lifts the API server's own limits.
+        """`daemons` may be left out, which run a pod on every node; `buys` lets Karpenter buy the nodes of pools that
+        size themselves; `load` lifts the API server's own limits.
         """
         read = settings.from_file(stack)
         made = stage_of(stack, nodes=nodes)

@@ -64,13 +64,6 @@ class Account:
         """Machines that Karpenter bought and that have not ended."""
         yield from bought(self.client("ec2"))
 
-    def placement_group(self, name: str) -> str:
-        """A cluster placement group of that name, made if it isn't there."""
-        ec2 = self.client("ec2")
-        if not ec2.describe_placement_groups(Filters=[{"Name": "group-name", "Values": [name]}])["PlacementGroups"]:
-            ec2.create_placement_group(GroupName=name, Strategy="cluster")
-        return name
-
     def sell_out(self, wanted: Mapping[str, Sequence[str]]) -> None:
         """What can't be bought from now on: machine types, or `*`, by way of buying (`on-demand`, `spot`)."""
         path = self.folder / SOLD_OUT

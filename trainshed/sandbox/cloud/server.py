@@ -10,6 +10,7 @@ import json
 import re
 import sys
 import threading
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -118,6 +119,21 @@ def sell(stock: Stock) -> None:
         ]
         return ActionResult({"SpotPriceHistory": history})
 
+    def describe_placement_groups(self: Any) -> ActionResult:
+        """moto knows no placement groups: every cluster group that is asked for by name is there."""
+        names = self._get_param("GroupNames", []) or self._filters_from_querystring().get("group-name", [])
+        groups = [
+            {
+                "GroupName": name,
+                "GroupId": f"pg-{zlib.crc32(name.encode()):08x}",
+                "State": "available",
+                "Strategy": "cluster",
+            }
+            for name in names
+        ]
+        return ActionResult({"PlacementGroups": groups})
+
+    Fleets.describe_placement_groups = describe_placement_groups  # pyright: ignore[reportAttributeAccessIssue]
     Fleets.create_fleet = create_fleet
     SpotInstances.describe_spot_price_history = describe_spot_price_history
 
@@ -184,6 +200,9 @@ class Handler(BaseHTTPRequestHandler):
         except HTTPException as refused:
             response = refused.get_response()
             status, headers, answer = response.status_code, dict(response.headers), response.get_data()
+        except NotImplementedError as lacking:
+            print(lacking, file=sys.stderr, flush=True)
+            status, headers, answer = 501, {}, str(lacking)
         return self._send(status, headers, answer.encode() if isinstance(answer, str) else answer)
 
     do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = do_HEAD = _answer  # noqa: N815 - the base class's names
