@@ -94,6 +94,13 @@ def differences(old: object, new: object, path: str = "") -> Iterator[Difference
             return
         if sorted(map(_key, first)) == sorted(map(_key, second)):
             return
+        long = max(len(json.dumps(each, default=str)) for each in (first, second)) > _LONGEST
+        if long and first and second:
+            # Entry by entry as far as both go; then how many there are.
+            for index, (one, other) in enumerate(zip(first, second, strict=False)):
+                yield from differences(one, other, f"{path}[{index}]")
+            yield Difference(path=path, old=f"{len(first)} entries", new=f"{len(second)} entries")
+            return
     documents = _documents(old, new)
     if documents and documents[0] != documents[1]:
         yield from _opened(*documents, path)

@@ -129,8 +129,8 @@ def of(before: list[Record], after: list[Record]) -> tuple[Roll, ...]:
 
 def test_a_new_version_of_its_template_rolls_a_group_that_names_no_change_itself() -> None:
     found = of([group(nodes=10), template()], [group(nodes=10), template(userData="Yg==")])
-    assert [(each.group, each.how, each.nodes, each.cards, each.slowly) for each in found] == [
-        ("pretrain-nodes", "rolls", 10, 80, "1 at a time, the old machine before the new one")
+    assert [(each.group, each.how, each.nodes, each.cards, each.at_once, each.old_first) for each in found] == [
+        ("pretrain-nodes", "rolls", 10, 80, 1, True)
     ]
     assert found[0].why == ("userData: YQ== → Yg==",)
 
