@@ -190,23 +190,11 @@ def test_the_pod_itself_tolerates_the_pools_taints_and_leaves_a_lost_node_within
 def test_the_first_lost_worker_restarts_the_gang_as_often_as_the_task_allows():
     assert job(rendered())["backoffLimit"] == 0
     assert pod(rendered())["restartPolicy"] == "Never"
-    policy = rendered()[-1]["spec"]["failurePolicy"]
-    assert (policy["maxRestarts"], policy["restartStrategy"]) == (20, "Recreate")
-
-
-def test_a_worker_lost_with_its_node_uses_up_no_restart():
-    [rule] = rendered()[-1]["spec"]["failurePolicy"]["rules"]
-    assert rule["action"] == "RestartJobSetAndIgnoreMaxRestarts"
-    assert rule["onJobFailureReasons"] == ["PodFailurePolicy"]
-    [taken] = job(rendered())["podFailurePolicy"]["rules"]
-    assert taken["action"] == "FailJob"
-    assert [each["type"] for each in taken["onPodConditions"]] == ["DisruptionTarget"]
+    assert rendered()[-1]["spec"]["failurePolicy"] == {"maxRestarts": 20, "restartStrategy": "Recreate"}
 
 
 def test_a_task_without_automatic_restart_fails_on_its_first_lost_worker():
-    policy = small()[-1]["spec"]["failurePolicy"]
-    assert policy["maxRestarts"] == 0
-    assert "rules" not in policy
+    assert small()[-1]["spec"]["failurePolicy"]["maxRestarts"] == 0
 
 
 def test_workers_get_time_to_write_a_checkpoint_when_they_are_told_to_stop():
