@@ -1,6 +1,6 @@
 """What an accelerator family answers about itself: resource, taint, images, plugin, job environment, health codes.
 
-Hides nothing but spelling: a family is one frozen value, so a new one is data and no component learns its name.
+A family is one frozen value, so a new family is only data and no component has to know its name.
 """
 
 from __future__ import annotations

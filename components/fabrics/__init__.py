@@ -1,7 +1,6 @@
 """The fabrics, each a module of its own and one entry here.
 
-Hides which adapter serves a pool: the word in the stack file, or what its machines are best at when the file says
-nothing.
+A pool gets the fabric that the stack file names, or the best one its machines have when the file names none.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Elastic Fabric Adapter: the interfaces of every EFA type, and what its pods ask for.
 
-Hides the layouts that EC2 accepts: which cards take an EFA, at which device index, and which interfaces take an
+Layouts must be ones that EC2 accepts: which cards take an EFA, at which device index, and which interfaces take an
 address. Sources: EC2 User Guide, EFA; EKS User Guide, device-management-efa; aws/karpenter-provider-aws
 designs/efa-for-static-capacity.md.
 """

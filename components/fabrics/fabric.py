@@ -1,7 +1,7 @@
 """What a fabric answers: how cards on different nodes talk, in frozen values that templates, pods and groups are made
 of.
 
-Hides each family behind one set of questions, so that no caller compares a word like "efa".
+Every fabric answers the same questions, so that no caller compares a word like "efa".
 """
 
 from __future__ import annotations

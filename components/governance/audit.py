@@ -1,6 +1,6 @@
-"""The account's watchers: the audit trail with its bucket, GuardDuty for EKS, AWS Config with its rules.
+"""The account's audit services: the audit trail with its bucket, GuardDuty for EKS, AWS Config with its rules.
 
-Hides the policies that let each service write where it must and nowhere else.
+The policies let each service write where it must and nowhere else.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Paying and auditing: the budget, the watch over unexpected spend, the bill's tags, the audit trail and what else is
+"""Cost control and audit: the budget, anomaly detection on spend, the bill's tags, the audit trail and what else is
 chosen.
 
-Hides that some of these belong to the account rather than to the stack, so each is declared only when the stack file
-asks for it.
+Some of these belong to the account rather than to the stack, so each is declared only when the stack file asks for it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Policy documents as values: statements in, JSON text out, with what only the cloud knows left as an output.
+"""Policy documents as values: statements in, JSON text out. Values that only the cloud knows stay outputs.
 
-Hides the document's spelling and the account's partition, so that no component writes JSON or an ARN's first half by
-hand.
+No other component writes policy JSON, or the partition at the head of an ARN, by hand.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A Helm release that the engine's Kubernetes provider really installs.
 
-Hides that it is declared by its type token: the SDK's class imports the whole of the Kubernetes API for it.
+It is declared by its type token, because the SDK's class imports the whole of the Kubernetes API.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What runs in the cluster so that queues and jobs leave a Capacity Block in time: an account, a program and its
-timetable.
+schedule.
 
-Hides that Kueue's stop policy is the program's field and nobody else's: the queue's own manifest leaves it out for
-pools of blocks, so that neither a deployment nor a refresh opens a held queue.
+Only the program may set Kueue's stop policy. The queue's own manifest leaves the field out for pools of blocks, so that
+neither a deployment nor a refresh opens a held queue.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The VPC endpoints of a network and the policies on them.
 
-Hides what a policy must let through beside the account's own requests: the layers of container images, which other
-accounts' buckets hold.
+Beside the account's own requests, a policy must allow the layers of container images, which other accounts' buckets
+hold.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The calendar of a pool's Capacity Blocks: when nodes come, when the queue stops, when jobs leave, when nodes go.
 
-Hides the arithmetic before a block's end. EC2 takes the machines back 30 minutes before the end and EKS drains them
-itself from 40 minutes before (EKS User Guide, capacity-blocks-mng), so everything of ours is over by 60 minutes before.
-No clock is read here: the calendar is the same whenever it is planned.
+EC2 takes the machines back 30 minutes before a block's end and EKS drains them itself from 40 minutes before (EKS User
+Guide, capacity-blocks-mng), so everything of the project's own is over by 60 minutes before. No clock is read here: the
+calendar is the same whenever it is planned.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What a run reads and writes a second against what its file system was bought with.
 
-Hides the reckoning of both sides, and how much more must be bought than is needed on average: reads come in bursts, and
-a checkpoint is written while they go on.
+More must be bought than is needed on average: reads come in bursts, and a checkpoint is written while they go on.
 """
 
 from __future__ import annotations

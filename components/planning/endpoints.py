@@ -1,6 +1,6 @@
-"""The VPC endpoints a stack needs: the compute network has no other way to AWS, an isolated management network neither.
+"""The VPC endpoints a stack needs: the compute network has no other way to AWS, nor has an isolated management network.
 
-Hides which feature talks to which service.
+Each feature of the stack adds the endpoints of the services that it talks to.
 """
 
 from __future__ import annotations

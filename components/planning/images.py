@@ -1,7 +1,7 @@
-"""Every image that runs where there is no way out: whose it is, where the account's registry keeps it, and how it gets
-there.
+"""Every image that runs where there is no route to the internet: whose it is, where the account's registry keeps it,
+and how it gets there.
 
-Hides the folders of the mirror (one for each publisher, so that two images of one name never meet) and the registry's
+The mirror has a folder for each publisher, so that two images of one name never collide. Names must fit the registry's
 limits.
 """
 

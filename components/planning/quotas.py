@@ -1,7 +1,7 @@
 """What the stack needs against what AWS allows a new account, row by row, with what to request.
 
-Hides how each limit is counted: reserved machines against the on-demand vCPUs, blocks apart, interfaces and address
-units node by node.
+Each limit is counted in its own way: reserved machines against the on-demand vCPUs, blocks apart, interfaces and
+address units node by node.
 """
 
 from __future__ import annotations

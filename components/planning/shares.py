@@ -1,6 +1,6 @@
 """Shares of the cards: how many a pool hands out, and the queues of a stack that names none.
 
-Hides what a queue gets when the stack file leaves it out: all cards of its pool but the spares'.
+A queue for which the stack file gives no share gets all cards of its pool but the spares'.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The scalar types and the base model of everything a user writes.
 
-Hides what counts as a number, a boolean or a name, so that `"8"` and `yes` are refused alike everywhere.
+What counts as a number, a boolean or a name is decided here, so that `"8"` and `yes` are refused alike everywhere.
 """
 
 from __future__ import annotations

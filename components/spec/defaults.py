@@ -1,6 +1,6 @@
 """What a stack file may leave out, chosen for its environment.
 
-Hides the choices: each has its reason, and `trainshed preview --explain` shows them all.
+Each default has its reason, and `trainshed preview --explain` shows them all.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The task file: what a researcher wants run, on how many nodes of which pool, from which data, and how it recovers.
 
-Hides which sections belong to whom: the job reads all but `model`, `training`, `hardware` and `goal`, which are the
-planner's.
+The job reads all sections but `model`, `training`, `hardware` and `goal`, which are the planner's.
 """
 
 from __future__ import annotations

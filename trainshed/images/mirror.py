@@ -1,6 +1,6 @@
-"""Brings the images of others into the account's registry.
+"""Brings other publishers' images into the account's registry.
 
-Hides the tools: crane, skopeo and docker each copy between registries without unpacking, and each logs in another way.
+crane, skopeo and docker can each copy between registries; each logs in in another way.
 """
 
 from __future__ import annotations

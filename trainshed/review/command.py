@@ -1,6 +1,6 @@
 """`trainshed review`: the comment on a pull request, from two commits or two files of the engine.
 
-Hides which sides come from where, and that both commits are previewed at once.
+Both commits are previewed at once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Two states of a stack side by side: what is created, updated, replaced and deleted, and why.
 
-Hides how resources of two states meet (by URN, then by alias) and how a replacement spreads to what refers to the
-replaced one.
+Resources of two states are matched by URN, then by alias. A replacement spreads to what refers to the replaced
+resource.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What the Pulumi engine wrote down: a preview's steps, its stream of events, or an exported state, as records of a
+"""Files that the Pulumi engine wrote (a preview's steps, its stream of events, or an exported state), as records of a
 preview.
 
-Hides the three formats, and which one a file is in.
+The format of a file is found from its content.
 """
 
 from __future__ import annotations

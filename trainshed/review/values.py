@@ -1,7 +1,7 @@
 """Declared values: whether two differ, where, and how one is shown to a reviewer.
 
-Hides the engine's wire markers: whatever is unknown or secret reads `<unknown>` and `<secret>` from here on, and no
-secret is ever shown.
+The engine's markers are translated here: whatever is unknown or secret reads `<unknown>` and `<secret>` from here on,
+and no secret is ever shown.
 """
 
 from __future__ import annotations

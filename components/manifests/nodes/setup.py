@@ -1,6 +1,6 @@
-"""How a node of a pool sets itself up, in words that every image family's format can say.
+"""How a node of a pool sets itself up, in terms that every image family's format can express.
 
-Hides which settings depend on the machine: its disks, its pods, its fabric.
+The settings depend on the machine: its disks, its pods and its fabric.
 """
 
 from __future__ import annotations

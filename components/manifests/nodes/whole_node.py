@@ -1,6 +1,6 @@
 """The machine of a pool as pods see it: what a whole-node worker may ask for, and the taints it must tolerate.
 
-Hides what the node keeps for itself: kernel, kubelet, huge pages and the node's own daemons.
+The node keeps some of its resources for kernel, kubelet, huge pages and its own daemons; a worker gets the rest.
 """
 
 from __future__ import annotations

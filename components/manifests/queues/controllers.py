@@ -1,7 +1,7 @@
 """Settings of the Kueue and JobSet controllers, as values of their Helm charts.
 
-Hides how they are sized: at their defaults (50 requests a second in older releases of Kueue, 512 MiB) a gang of 1,250
-pods takes a minute more to start, or the controller runs out of memory in the middle of it.
+They must be sized by the stack. At the defaults (50 requests a second in older releases of Kueue, 512 MiB) a gang of
+1,250 pods takes a minute more to start, or the controller runs out of memory on the way.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What stored bytes cost: file systems with their metadata and backups, buckets with their requests and copies,
 volumes, images.
 
-Hides the use that no resource tells, taken as ranges; AWS' GB of storage is 2^30 bytes, so a stack file's GiB count as
-they are.
+Use that no resource states is taken as a range. AWS' GB of storage is 2^30 bytes, so a stack file's GiB count as they
+are.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Rules over how machines are bought: reservations, Capacity Blocks, spot and on demand.
 
-Hides nothing; each rule is one way in which paid machines stay idle, or wanted ones never come.
+Each rule is one way in which paid machines stay idle, or wanted ones never come.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rules over what a pool's nodes boot from: image families that exist and drive the cards, and a root volume that holds
 images.
 
-Hides which families are still made, and how gp3 sells speed by size.
+An image family must still be made. A gp3 volume's throughput and operations are limited by its size.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Rules over a pool by itself: its name, sizes, machine types, labels and taints.
 
-Hides nothing; each rule is one wrong combination that EC2, EKS or Kubernetes would refuse later, or accept and do
-something else.
+Each rule is one wrong combination that EC2, EKS or Kubernetes would refuse later, or accept and do something else.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The rules over the whole stack, each a small named function, and the one place that runs them.
 
-Hides how rules are found, and how far each gets when a part of the stack file could not be read.
+When a part of the stack file could not be read, each rule still checks the parts that it can.
 """
 
 from __future__ import annotations

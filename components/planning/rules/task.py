@@ -1,7 +1,8 @@
-"""Does a task fit its stack: pool, queue, cards, parallelism, image and paths. Paths are those of the task file.
+"""Checks that a task fits its stack: pool, queue, cards, parallelism, image and paths. Paths are those of the task
+file.
 
-Hides the arithmetic of a job: cards are nodes x cards a node, and data-parallel ranks are what tensor, pipeline and
-context leave.
+A job's cards are nodes x cards a node; its data-parallel ranks are the cards divided by tensor, pipeline and context
+parallelism.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Rules over pools and zones: where machines are sold, and what can't be spread.
+"""Rules over pools and zones: where machines are sold, and what can't be spread over zones.
 
-Hides how offers are looked up; a zone is always one that the user named.
+A zone is always one that the user named.
 """
 
 from __future__ import annotations

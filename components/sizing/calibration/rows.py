@@ -1,6 +1,6 @@
 """The published runs that the step-time model is calibrated on and judged by, and the fit itself.
 
-Hides the units of what was published (seconds, tokens a second, FLOP/s with or without recomputation): every row
+Runs are published in different units (seconds, tokens a second, FLOP/s with or without recomputation). Every row
 becomes seconds a step.
 """
 

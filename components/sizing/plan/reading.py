@@ -1,6 +1,6 @@
 """Reads the planner's sections out of a task file and leaves the job's sections to the job.
 
-Hides that a task file has two readers: what only the other one knows is no problem here.
+A task file has two readers, so sections that only the other one knows are not a problem here.
 """
 
 from __future__ import annotations

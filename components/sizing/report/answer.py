@@ -1,6 +1,6 @@
 """A plan as plain data: the object that `trainshed size --json` prints, which the table for people also reads.
 
-Hides nothing but rounding: every number keeps its unit in its name, and what is unknown says so in words.
+Numbers are rounded. Every number has its unit in its name, and what is unknown says so in words.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What of a value could not be read: the fields that are missing or badly shaped, which nobody may reckon with.
+"""What of a value could not be read: the fields that are missing or badly shaped, which nothing may be computed from.
 
-Hides how such a field is kept out of a value that is otherwise whole: it is not there, and asking for it raises.
+Such a field is absent from a value that is otherwise whole, and asking for it raises.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reads a stack file, or the configuration an engine hands over, into the stack's value and its problems.
 
-Hides the `trainshed:` prefix, the defaults of the environment, and how a problem finds its place in the file.
+It removes the `trainshed:` prefix, adds the defaults of the environment, and gives each problem its place in the file.
 """
 
 from __future__ import annotations

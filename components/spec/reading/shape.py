@@ -1,7 +1,6 @@
 """Turns what pydantic says about a badly shaped value into problems in the user's words, and mends a copy to read on.
 
-Hides pydantic's error kinds and locations, and what is left out so that one bad key doesn't hide the problems
-elsewhere.
+The copy leaves out what is badly shaped, so that one bad key doesn't keep the problems elsewhere from being found.
 """
 
 from __future__ import annotations
