@@ -100,7 +100,7 @@ NVIDIA = Accelerator(
             # A job without the plugin fails instead of falling back to TCP.
             "NCCL_NET": "AWS Libfabric",
             # Huge pages and fork() in data loaders don't go together (ENOMEM); the documentation of aws-ofi-nccl names
-            # this way out.
+            # this remedy.
             "FI_EFA_USE_HUGE_PAGE": "0",
         }
     ),

@@ -28,7 +28,7 @@ def node_of(pool: PoolSpec, cat: Catalog) -> Node | None:
 
 
 def of(pool: PoolSpec, node: Node | None) -> Fabric:
-    """The pool's fabric. Without a word in the file: EFA where the cards can use it directly, else TCP.
+    """The pool's fabric. If the file names none: EFA where the cards can use it directly, else TCP.
 
     Raises KeyError for a fabric that isn't registered.
     """

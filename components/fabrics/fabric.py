@@ -49,7 +49,7 @@ class Fabric(Protocol):
 
     @property
     def on_aws(self) -> bool:
-        """Whether EC2 machines have it; the others exist only where nodes are one's own."""
+        """Whether EC2 machines have it; the others exist only on nodes on the premises."""
         ...
 
     @property

@@ -75,7 +75,7 @@ def managed(region: str, policy: str) -> str:
 
 
 def account_root(region: str, account: pulumi.Input[str]) -> pulumi.Output[str]:
-    """The principal that stands for the whole account: what it may do, its own IAM policies say."""
+    """The principal of the whole account; its IAM policies decide who in it may do what."""
     return pulumi.Output.concat("arn:", partition(region), ":iam::", account, ":root")
 
 

@@ -80,7 +80,7 @@ def _metadata(name: str) -> Manifest:
 
 
 def _role(name: str, queues: list[str]) -> Manifest:
-    """Just these queues; nodes and pods can't be told apart by label in a role, so the verbs are few."""
+    """Just these queues; nodes and pods can't be distinguished by label in a role, so the verbs are few."""
     # A rule without names would mean all of them.
     own = {
         "apiGroups": ["kueue.x-k8s.io"],

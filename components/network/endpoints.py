@@ -60,7 +60,7 @@ def gateway_policy(region: str, account: pulumi.Input[str], *, to_internet: bool
             principals={"AWS": ("*",)},
         ),
         # Packages of Amazon Linux 2023: EC2's images ask this bucket by themselves, container images only where they
-        # are told to.
+        # are configured to.
         Statement(
             sid="SystemPackages",
             actions=("s3:GetObject",),

@@ -27,7 +27,7 @@ CONTROL_PLANE = 16  # free addresses a subnet that EKS recommends for its contro
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What one pool or file system takes, and how that was reckoned."""
+    """What one pool or file system takes, and how that was computed."""
 
     addresses: int
     reckoning: str

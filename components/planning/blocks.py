@@ -21,9 +21,8 @@ GONE_BEFORE = timedelta(minutes=60)
 EC2_TAKES_BACK_BEFORE = timedelta(minutes=30)
 SHORTEST = timedelta(days=1)
 LONGEST = timedelta(days=182)
-_YEARS = range(
-    2000, 3000
-)  # what lies further off is a slip, and near the ends of the calendar no time can be reckoned from it
+# Another year is a slip of the pen, and near the ends of the calendar date arithmetic overflows.
+_YEARS = range(2000, 3000)
 
 
 @dataclass(frozen=True, kw_only=True)

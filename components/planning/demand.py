@@ -24,7 +24,7 @@ _GB = 1e9
 
 @dataclass(frozen=True, kw_only=True)
 class Need:
-    """What one task moves, in bytes a second. `reckoning` is the arithmetic in words."""
+    """What one task moves, in bytes a second. `reckoning` is how it was computed, in words."""
 
     task: str
     read: float

@@ -24,7 +24,7 @@ class Endpoint:
     policy: bool = True  # whether the service is known to take an endpoint policy
 
 
-# What every node and pod of an EKS cluster without a way out needs (EKS User Guide, private clusters).
+# What every node and pod of an EKS cluster without a route to the internet needs (EKS User Guide, private clusters).
 BASE = (
     Endpoint(service="ec2", why="the VPC CNI attaches addresses, the cloud controller reads topology"),
     Endpoint(service="ecr.api", why="nodes ask for image credentials"),

@@ -16,11 +16,11 @@ from pydantic_core import PydanticCustomError
 from components.catalog.limits import LIMITS
 
 SEALED = "<secret>"
-"""Stands for an encrypted value where no key is at hand."""
+"""Replaces an encrypted value where no key is at hand."""
 
 
 class UnreadError(Exception):
-    """A field was asked for that the file doesn't hold in a readable shape, which has been told already.
+    """A field was asked for that the file doesn't hold in a readable shape, which is reported already.
 
     No AttributeError, which Python would take for a property that isn't there.
     """

@@ -103,8 +103,8 @@ def _show(found: Sequence[Mirrored], prefix: str) -> None:
         print(f"{each.how:7} {each.upstream} -> {prefix}/{each.path}")
     copied = sum(each.how == "copied" for each in found)
     say(
-        f"{copied} to copy, {len(found) - copied} to fetch once through the cache: a first pull needs a way out of the"
-        " network that asks"
+        f"{copied} to copy, {len(found) - copied} to fetch once through the cache: a first pull needs a"
+        " route to the internet from the network that asks"
     )
     say("add --run to do both from this machine")
 

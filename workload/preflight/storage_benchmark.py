@@ -3,7 +3,7 @@
 was bought.
 
 It hides fio behind a verdict: enough bandwidth or not, and steady or not, since a mean over minutes hides the seconds
-in which cards wait. Each load runs in several windows one after another; steadiness is told by comparing them.
+in which cards wait. Each load runs in several windows one after another; steadiness is judged by comparing them.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def node_config(setup: NodeSetup, cluster: ClusterDetails | None = None) -> dict
 
 def render(setup: NodeSetup, cluster: ClusterDetails | None = None) -> str:
     """The MIME message, the same text for the same set-up."""
-    # Labels and taints are told to an own image alone: without them the pools of a stack share a few texts.
+    # Only a custom image needs labels and taints here; without them the pools of a stack share a few texts.
     return _message(setup if cluster else replace(setup, labels=(), taints=()), cluster)
 
 

@@ -23,7 +23,7 @@ _FEWEST_VCPU_FOR_FAST_PULL = (
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterDetails:
-    """The coordinates of a cluster, which only a custom image must be told."""
+    """The coordinates of a cluster, which only a custom image needs to be given."""
 
     name: str
     endpoint: str

@@ -50,8 +50,8 @@ def standard(gigabytes: float, given: Setting) -> float | None:
 
 
 def bucket(resource: Record, given: Setting) -> Found:
-    """A bucket's contents and requests: the dataset's size from the stack file, small for logs, unpriced where nobody
-    told.
+    """A bucket's contents and requests: the dataset's size from the stack file, small for logs, unpriced where the
+    size isn't given.
     """
     what = f"{resource.name}: objects"
     if "dataset" in resource.name:

@@ -169,7 +169,7 @@ def hosts_have_a_known_vendor(stack: StackSpec, cat: Catalog) -> Iterator[Proble
 
 @rule(each="pools")
 def pool_types_are_alike(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
-    """The autoscaler, the queue and the launch template reckon with one machine per pool."""
+    """The autoscaler, the queue and the launch template assume one size of machine per pool."""
     for path, pool in on_aws(stack):
         machines = known(pool, cat)
         for place, machine in enumerate(machines[1:], start=1):
@@ -188,7 +188,7 @@ def pool_types_are_alike(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
                 machine.vcpu != first.vcpu
                 or abs(machine.memory_gib - first.memory_gib) > _ALIKE_MEMORY * first.memory_gib
             ):
-                said = f"{_size(first)} and {_size(machine)}: the autoscaler and the queue reckon with one size"
+                said = f"{_size(first)} and {_size(machine)}: the autoscaler and the queue assume one size"
                 yield Problem(
                     id="types-unlike",
                     path=where,

@@ -54,7 +54,7 @@ class Case:
 
     @property
     def per_node(self) -> int:
-        """Raises UnreadError for a pool of unknown types, which the stack file is told."""
+        """Raises UnreadError for a pool of unknown types, which is reported as a problem of the stack file."""
         if self.pool is None:
             return 0
         if self.pool.types and not any(name in self.cat.instances for name in self.pool.types):
@@ -315,7 +315,7 @@ def credentials_are_referenced(case: Case) -> Iterator[Problem]:
 
 
 def environment_keeps_the_jobs_own(case: Case) -> Iterator[Problem]:
-    """What the job sets for itself and a task's words would replace is told with both values."""
+    """A variable that the job sets itself and the task would replace is reported with both values."""
     if case.pool is None:
         return
     for name, value in sorted(case.task.environment.items()):

@@ -275,7 +275,7 @@ def _named(problem: Problem) -> Problem:
 
 
 def _opened(value: Any) -> Any:
-    """Encrypted values become a word that stands for them: a preview needs no key."""
+    """Encrypted values are replaced by a placeholder: a preview needs no key."""
     if isinstance(value, dict):
         mapping: dict[str, Any] = value
         if set(mapping) == {"secure"}:

@@ -69,8 +69,8 @@ def validate(
     """Validate; on errors tell them all and mend a copy (coerce, take the nearest word, else drop) so that later rules
     can run.
 
-    What lies under `secret_keys`, and in fields that hold secrets, is told without its value.
-    `partly` keeps every item of a list where it is, and leaves unread in the value whatever was mended or missing.
+    What lies under `secret_keys`, and in fields that hold secrets, is reported without its value.
+    `partly` keeps every item of a list where it is, and marks whatever was mended or missing as not read.
     """
     problems: list[Problem] = []
     incomplete: set[str] = set()
@@ -86,7 +86,7 @@ def validate(
             found = [
                 item for item in found if item[0].id != "empty" or not any(_touch(item[1], path) for path in inside)
             ]
-            # What a later round finds at, in or around something already told is only its echo.
+            # What a later round finds at, in or around something already reported is only its echo.
             problems += [
                 each for each, _, _ in found if not any(_touch(parsed(each.path), told) for told in told_paths)
             ]
@@ -131,7 +131,7 @@ def _specs(models: list[type[BaseModel]]) -> list[type[Spec]]:
 
 
 def _without_missing(model: type[BaseModel], data: Any, path: Path) -> Any:
-    """The data with what stands at the path made a model whose missing keys are unread."""
+    """The data with the value at the path made a model whose missing keys count as not read."""
     here = data
     for part in path:
         here = fields.step(here, part)
