@@ -59,7 +59,7 @@ class Fabric(Protocol):
 
     @property
     def open_group(self) -> bool:
-        """Whether its nodes need the security group whose members speak every protocol with each other, both ways."""
+        """Whether its nodes need the security group whose members may use every protocol with each other, both ways."""
         ...
 
     def refusal(self, pool: PoolSpec, node: Node) -> str | None:

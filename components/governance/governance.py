@@ -190,8 +190,8 @@ def targets(alerts_to: tuple[str, ...]) -> tuple[list[str], list[str]]:
 
 
 def budget_targets(alerts_to: tuple[str, ...], region: str) -> tuple[list[str], list[str]]:
-    """Whom a budget tells: every mail address, and the one topic that AWS Budgets takes, the region's own before
-    others.
+    """Who gets a budget's notices: every mail address, and the one topic that AWS Budgets takes, the region's own
+    before others.
     """
     mails, topics = targets(alerts_to)
     return mails, sorted(topics, key=lambda arn: (topic_region(arn) != region, arn))[:1]

@@ -42,7 +42,7 @@ class HelmRelease(pulumi.CustomResource):
             "values": dict(args.values),
             "timeout": INSTALL_SECONDS,
             "createNamespace": False,
-            "atomic": False,  # a failed first installation is left to be looked at, and mended by the next run
+            "atomic": False,  # a failed first installation is kept for inspection, and the next run repairs it
             "compat": "true",
         }
         super().__init__("kubernetes:helm.sh/v3:Release", name, inputs, opts)

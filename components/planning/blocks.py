@@ -21,7 +21,7 @@ GONE_BEFORE = timedelta(minutes=60)
 EC2_TAKES_BACK_BEFORE = timedelta(minutes=30)
 SHORTEST = timedelta(days=1)
 LONGEST = timedelta(days=182)
-# Another year is a slip of the pen, and near the ends of the calendar date arithmetic overflows.
+# Another year is a typing error, and near the ends of the calendar date arithmetic overflows.
 _YEARS = range(2000, 3000)
 
 
@@ -84,7 +84,7 @@ def windows(pool: PoolSpec) -> tuple[Window, ...]:
     """The pool's blocks by start, then id; none for a pool that isn't bought in blocks or whose block lacks an id or a
     time.
 
-    A block at a time that can't be is left out: a rule says so.
+    A block with an impossible time is left out: a rule reports it.
     """
     capacity = pool.capacity
     if not isinstance(capacity, Block):
@@ -130,11 +130,11 @@ def most_at_once(found: Sequence[Window]) -> int:
 
 
 def out_of_time(pools: Sequence[PoolSpec], now: datetime) -> list[Problem]:
-    """Blocks that `now` has overtaken, for whoever previews at that moment; the engine's own preview has no clock and
-    never asks.
+    """Warnings on blocks whose times don't fit `now`. Only `trainshed preview` asks: the engine's own
+    preview has no clock.
 
-    EventBridge Scheduler doesn't promise to run a schedule whose moment is past when it is made: a pool first deployed
-    inside its block says so itself.
+    EventBridge Scheduler doesn't promise to run a schedule whose moment is past when it is made, so a pool
+    first deployed inside its block needs `running` in the stack file.
     """
     found: list[Problem] = []
     for index, pool in enumerate(pools):

@@ -137,7 +137,7 @@ def pool_zones(pool: PoolSpec, network_zones: Sequence[str], cat: Catalog) -> tu
     """The pool's zones, sorted: its own; else all of the network's for a pool that may spread, and the only one for one
     that may not.
 
-    Empty when a pool with accelerators names no zone and the network has several: a rule says so.
+    Empty when a pool with accelerators names no zone and the network has several: a rule reports it.
     """
     if pool.zone:
         return (pool.zone,)

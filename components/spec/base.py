@@ -16,7 +16,7 @@ from pydantic_core import PydanticCustomError
 from components.catalog.limits import LIMITS
 
 SEALED = "<secret>"
-"""Replaces an encrypted value where no key is at hand."""
+"""Replaces an encrypted value where there is no key to decrypt it."""
 
 
 class UnreadError(Exception):

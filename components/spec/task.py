@@ -257,7 +257,7 @@ def read_task(path: FilePath, shown_as: str | None = None) -> TaskReading:
 
 
 def read_task_text(text: str, name: str) -> TaskReading:
-    """As `read_task`, of a text at hand."""
+    """As `read_task`, from a given text."""
     found = document.read(text, name)
     if found.data is None and found.problems:
         return TaskReading(task=None, problems=found.problems, text=text, document=found)

@@ -289,7 +289,9 @@ def _leaves(new: Record, path: str, replaced: set[str], after: Mapping[str, Reco
 
 
 def component_of(resource: Record, parents: Mapping[str, Record]) -> str:
-    """The name of the outermost component that holds the resource, or the stack's own word for what stands alone."""
+    """The name of the outermost component that holds the resource, or the stack's own name for a resource outside all
+    components.
+    """
     at_, found = resource, ""
     seen: set[str] = set()
     while True:

@@ -147,7 +147,7 @@ def _from_steps(
         if isinstance(new, dict) and op not in ("delete", "delete-replaced"):
             after[urn] = cast("Mapping[str, Any]", new)
         word = _word(op)
-        # One replacement comes as three steps; the plainest word for them is the one that says so.
+        # One replacement comes as three steps; the one named "replace" describes them best.
         if word and (urn not in steps or word == "replace"):
             reasons = why or (steps[urn].reasons if urn in steps else ())
             steps[urn] = Step(op=word, reasons=reasons)

@@ -109,7 +109,7 @@ def _changed(
 
 
 def _bought(change: Change, templates: Mapping[str, Record], cat: Catalog) -> Roll | None:
-    """What becomes of a pool that Karpenter buys for, which bears the pool's own name."""
+    """What becomes of a pool that Karpenter buys for, which has the pool's own name."""
     old, new = change.old, change.new
     one = new or old
     if one is None:

@@ -166,7 +166,7 @@ def aggregated_roles() -> list[dict[str, Any]]:
     """The chart's two roles that Kubernetes fills from other roles, in the chart's own words.
 
     They are declared beside the release so that they go before it. While Helm deletes the roles they are filled from,
-    Kubernetes fills them again, and makes one anew that Helm has just deleted; Helm would then wait for it to go until
+    Kubernetes fills them again, and recreates one that Helm has just deleted; Helm would then wait for it to go until
     its time is over.
     """
     return [

@@ -324,7 +324,7 @@ def on_demand_is_meant(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
 
 @rule()
 def nodes_fit_cluster(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
-    """A cluster has an end, and a slip of some digits must not be planned node group by node group."""
+    """A cluster's size is limited: a number with a digit too many must not be planned node group by node group."""
     most = cat.limits.nodes_per_cluster.value
     pools = list(on_aws(stack))
     total = sum(pool.max_nodes for _, pool in pools)

@@ -34,12 +34,12 @@ def on_aws(stack: StackSpec) -> Iterator[tuple[str, PoolSpec]]:
 
 
 def known(pool: PoolSpec, cat: Catalog) -> list[InstanceType]:
-    """The pool's types, when the catalog knows every one of them; else none, and the rule on names speaks."""
+    """The pool's types, when the catalog knows every one of them; else none, and the rule on names reports it."""
     return [cat.instances[name] for name in pool.types] if all(name in cat.instances for name in pool.types) else []
 
 
 def placeable(pool: PoolSpec, cat: Catalog) -> bool:
-    """Whether the pool's node groups can be planned; where they can't, the rule on the word at fault speaks."""
+    """Whether the pool's node groups can be planned; where they can't, another rule reports the word at fault."""
     capacity = pool.capacity
     if isinstance(capacity, Reservation) and capacity.sizes and set(capacity.sizes) != set(capacity.ids):
         return False
@@ -47,7 +47,7 @@ def placeable(pool: PoolSpec, cat: Catalog) -> bool:
 
 
 def driven(machine: InstanceType) -> bool:
-    """Whether this project runs such machines; where it doesn't, one rule says so and the others keep quiet."""
+    """Whether this project runs such machines; where it doesn't, one rule reports it and the others report nothing."""
     return not machine.ultraserver and (machine.accelerator is None or accelerators.of(machine) is not None)
 
 

@@ -21,13 +21,13 @@ _INDEX = re.compile(r"\[([0-9]+)\]")
 
 
 class ForeignPath(Exception):
-    """A rule spoke of an item of another list than the one it declared to loop over: an error in the program."""
+    """A rule reported an item of another list than the one it declared to loop over: an error in the program."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
     """`each` names the list that the check goes through item by item, judging each without its neighbours. Such a rule
-    speaks of items of that list alone: where another item can't be read, its places are counted anew.
+    reports items of that list alone: where another item can't be read, the indexes are adjusted.
     """
 
     name: str

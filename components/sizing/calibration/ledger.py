@@ -99,7 +99,7 @@ def read(path: Path, asked: Request, cat: Catalog) -> Ledger:
 
 
 def of_lines(lines: Iterable[str], asked: Request, cat: Catalog) -> Ledger:
-    """As `read`, of lines at hand."""
+    """As `read`, from given lines."""
     stages: list[Stage] = []
     problems: list[Problem] = []
     for number, line in enumerate(lines, start=1):

@@ -65,7 +65,7 @@ def read(path: FilePath, cat: Catalog, shown_as: str | None = None) -> SizingRea
 
 
 def read_text(text: str, name: str, cat: Catalog) -> SizingReading:
-    """As `read`, of a text at hand."""
+    """As `read`, from a given text."""
     found = document.read(text, name)
     if found.data is None and found.problems:
         return SizingReading(request=None, problems=found.problems, document=found)

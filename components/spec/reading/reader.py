@@ -132,7 +132,7 @@ def _stack_meant(name: str, others: list[str]) -> str:
 
 
 def read_text(text: str, name: str) -> Reading:
-    """As `read_stack`, of a text at hand."""
+    """As `read_stack`, from a given text."""
     found = document.read(text, name)
     if found.data is None:
         problems = found.problems or (
