@@ -1,6 +1,6 @@
 """The preview as one HTML file that needs nothing else: no script from elsewhere, no font, no server.
 
-Hides the template and the arithmetic of its bars.
+The bars' lengths are computed here; the page is a template beside this module.
 """
 
 from __future__ import annotations
