@@ -192,7 +192,7 @@ EDITS = (
         "a queue with fewer cards",
         "cards: 9856}",
         "cards: 9848}",
-        "`tasks/llama-405b.yaml:6`",
+        "`tasks/llama-405b.yaml:",
         "1 task would no longer run",
         passes=False,
     ),
@@ -241,7 +241,7 @@ EDITS = (
         says=(
             "**shrinks** by 10 nodes with 80 cards, and the jobs on them end",
             "Cost: -402,324 a month (-0.8 %)",
-            "`tasks/llama-405b.yaml:6`",
+            "`tasks/llama-405b.yaml:",
         ),
     ),
     Edit(
