@@ -15,6 +15,7 @@ from typing import Any
 
 from components import catalog
 from components.catalog import Catalog
+from components.naming import fit
 from components.planning import rules
 from components.planning.rules.cluster import check_name
 from components.planning.shares import with_default_queues
@@ -75,6 +76,11 @@ def tags(settings: Settings) -> dict[str, str]:
         "environment": stack.environment,
         "managed-by": "pulumi",
     }
+
+
+def cluster_name(settings: Settings) -> str:
+    """Known beforehand: the log group is named after it. EKS takes 100 characters; names made from it take fewer."""
+    return fit(f"trainshed-{settings.name}", 40)
 
 
 def stack_file(stack: str) -> tuple[str, Path]:

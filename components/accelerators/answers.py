@@ -96,6 +96,8 @@ class Accelerator:
     device_plugin: DevicePlugin
     environment: Mapping[str, str] = field(default_factory=lambda: NOTHING)
     health_codes: tuple[HealthCode, ...] = ()
+    # Reasons of the monitoring agent for which no node of a gang is taken away.
+    left_alone: tuple[str, ...] = ()
     telemetry: Telemetry | None = None
     # The word for its device files in workload/preflight/gate.py; None where that program doesn't know them.
     gate_kind: str | None = None

@@ -106,6 +106,8 @@ NVIDIA = Accelerator(
     ),
     efa_environment_of_pcie=MappingProxyType({"NCCL_SHM_USE_CUDA_MEMCPY": "1"}),
     health_codes=XID,
+    # The agent raises it when a daemon restarts, and never clears it (aws/eks-node-monitoring-agent issue 266).
+    left_alone=("DCGMError",),
     telemetry=Telemetry(
         name="dcgm-exporter",
         image="dcgm-exporter",

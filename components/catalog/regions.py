@@ -5,7 +5,13 @@ Hides that a region is known by the machines sold there, and that regions of two
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from components.catalog import aws_types
 from components.catalog.catalog import Catalog
+
+# Zones whose subnets EKS refuses for a cluster; nodes may lie there.
+WITHOUT_CONTROL_PLANE = aws_types.table()["aws:eks/cluster:Cluster"].barred_zones
 
 
 def known(cat: Catalog) -> tuple[str, ...]:
@@ -18,3 +24,8 @@ def partition(region: str) -> str:
     if region.startswith("cn-"):
         return "aws-cn"
     return "aws-us-gov" if region.startswith("us-gov-") else "aws"
+
+
+def control_zones(zones: Iterable[str]) -> tuple[str, ...]:
+    """Those of the zones that a cluster's control plane can reach into, sorted."""
+    return tuple(sorted(set(zones) - WITHOUT_CONTROL_PLANE))

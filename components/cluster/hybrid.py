@@ -54,7 +54,8 @@ def declare(
         policy=policy_documents.document(
             policy_documents.Statement(
                 sid="Join",
-                actions=("eks:DescribeCluster", "eks-auth:AssumeRoleForPodIdentity"),
+                # nodeadm looks whether the role has its access entry before it joins.
+                actions=("eks:DescribeCluster", "eks:ListAccessEntries", "eks-auth:AssumeRoleForPodIdentity"),
                 resources=(cluster.arn,),
             ),
             # `nodeadm uninstall` looks its machine up, which no resource narrows, and takes it off the list.

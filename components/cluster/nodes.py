@@ -15,9 +15,8 @@ from components import node_labels
 from components.catalog import Catalog
 from components.identity import policy_documents
 from components.planning import turnover
-from components.spec.cluster import SystemPoolSpec
+from components.spec.cluster import SYSTEM_ROOT_GIB, SystemPoolSpec
 
-ROOT_GIB = 100
 _POLICIES = ("AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly")
 
 
@@ -97,7 +96,7 @@ def system_pool(
                     "encrypted": "true",
                     "kms_key_id": key_arn,
                     "volume_type": "gp3",
-                    "volume_size": ROOT_GIB,
+                    "volume_size": SYSTEM_ROOT_GIB,
                     "delete_on_termination": "true",
                 },
             }

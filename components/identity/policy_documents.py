@@ -109,31 +109,54 @@ def alarms_use_key(account: pulumi.Input[str]) -> Statement:
     )
 
 
-def autoscaling_uses_key(region: str, account: pulumi.Input[str]) -> tuple[Statement, Statement]:
-    """EC2 Auto Scaling attaches volumes that the key encrypts.
+def machines_use_key(region: str, account: pulumi.Input[str]) -> tuple[Statement, Statement]:
+    """Volumes that the key encrypts are attached by EC2 Auto Scaling to node groups, and by EC2 to spot machines.
 
-    Its service-linked role is named in a condition: as a principal it would have to exist already, and in an empty
-    account it doesn't.
+    Their service-linked roles are named in a condition: as principals they would have to exist already, and in an
+    empty account they don't. Source: EC2 User Guide, service-linked role for Spot Instance requests.
     """
-    role = pulumi.Output.concat(
-        "arn:",
-        partition(region),
-        ":iam::",
-        account,
-        ":role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling*",
-    )
-    who = {"StringEquals": {"kms:CallerAccount": account}, "ArnLike": {"aws:PrincipalArn": role}}
+    roles = [
+        pulumi.Output.concat("arn:", partition(region), ":iam::", account, f":role/aws-service-role/{role}")
+        for role in (
+            "autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling*",
+            "spot.amazonaws.com/AWSServiceRoleForEC2Spot",
+        )
+    ]
+    who = {"StringEquals": {"kms:CallerAccount": account}, "ArnLike": {"aws:PrincipalArn": roles}}
     return (
         Statement(
-            sid="AutoScalingEncryptsVolumes",
+            sid="MachinesEncryptVolumes",
             actions=("kms:Encrypt", "kms:Decrypt", "kms:ReEncrypt*", "kms:GenerateDataKey*", "kms:DescribeKey"),
             principals={"AWS": ("*",)},
             conditions=who,
         ),
         Statement(
-            sid="AutoScalingGrantsVolumes",
+            sid="MachinesGrantVolumes",
             actions=("kms:CreateGrant",),
             principals={"AWS": ("*",)},
             conditions={**who, "Bool": {"kms:GrantIsForAWSResource": "true"}},
+        ),
+    )
+
+
+def volumes_use_key(key_arn: pulumi.Input[str]) -> tuple[Statement, Statement]:
+    """What a role needs that makes volumes, or machines with volumes, encrypted with the key."""
+    return (
+        Statement(
+            sid="EncryptVolumes",
+            actions=(
+                "kms:Decrypt",
+                "kms:DescribeKey",
+                "kms:GenerateDataKeyWithoutPlaintext",
+                "kms:ReEncryptFrom",
+                "kms:ReEncryptTo",
+            ),
+            resources=(key_arn,),
+        ),
+        Statement(
+            sid="GrantVolumes",
+            actions=("kms:CreateGrant",),
+            resources=(key_arn,),
+            conditions={"Bool": {"kms:GrantIsForAWSResource": "true"}},
         ),
     )

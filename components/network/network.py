@@ -112,7 +112,7 @@ class Network(pulumi.ComponentResource):
         self.compute_security_group_id = groups.compute.id
         self.efa_security_group_id = groups.efa.id
         self.endpoint_security_group_id = groups.endpoints.id
-        self.ready += [s3, *endpoints]
+        self.ready += [s3, *endpoints, *groups.rules]
         self.register_outputs(
             {
                 "vpc_id": self.vpc_id,

@@ -14,7 +14,7 @@ from components import file_systems
 from components.catalog import Catalog, InstanceType
 from components.fabrics.efa import addressed_interfaces
 from components.planning.nodes import EKS_PODS, EKS_PODS_OF_LARGE, LARGE_VCPU
-from components.planning.placement import pool_zones
+from components.planning.placement import pool_zones, system_zones
 from components.spec.pools import PoolSpec
 from components.spec.stack import StackSpec
 
@@ -101,7 +101,7 @@ def management_needs(stack: StackSpec, cat: Catalog) -> tuple[Need, ...]:
     if not parts:
         return ()
     if stack.cluster:
-        _spread(parts, stack.zones, "system", stack.cluster.system_pool.nodes, system_prefixes(stack, cat))
+        _spread(parts, system_zones(stack, cat), "system", stack.cluster.system_pool.nodes, system_prefixes(stack, cat))
     for pool in sorted(stack.pools, key=lambda each: each.name):
         if not accelerated(pool, cat):
             zones = [zone for zone in pool_zones(pool, stack.zones, cat) if zone in parts]

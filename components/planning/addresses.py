@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network
 from typing import Literal
 
+from components.catalog import regions
 from components.planning.address_needs import Need
 from components.spec.form import Hybrid
 from components.spec.network import NetworkSpec
@@ -111,6 +112,7 @@ def plan(spec: NetworkSpec, compute: Iterable[Need] = ()) -> AddressPlan:
         Subnet(kind=kind, zone=zone, cidr=str(management(spec.cidr, zone)[kind]))
         for zone in sorted(set(spec.zones))
         for kind in kinds
+        if kind != "control" or zone in regions.control_zones([zone])
     ]
     placed, unplaced, whole = _compute(spec, {need.zone: need for need in compute})
     subnets += [Subnet(kind="compute", zone=zone, cidr=str(network)) for zone, network in sorted(placed.items())]

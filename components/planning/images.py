@@ -147,6 +147,7 @@ def needed(stack: StackSpec, cat: Catalog) -> tuple[Mirrored, ...]:
     names = {
         *_in_compute_network(stack, cat),
         *((*_CONTROLLERS, *MONITORING) if isolated else ()),
+        *(("karpenter",) if isolated and any(nodes.bought_nodes(pool) for pool in stack.pools) else ()),
         *file_systems.images(stack),
     }
     pins = [cat.charts.images[name] for name in sorted(names) if name in cat.charts.images]

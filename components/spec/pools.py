@@ -170,6 +170,15 @@ class RepairSpec(Spec):
     action: Literal["Replace", "Reboot", "NoAction"] = Field(description="what node repair does about it")
 
 
+NetworkName = Annotated[
+    StrictText,
+    matching(
+        r"([a-z0-9][a-z0-9-]{0,62}/)?[a-z0-9][a-z0-9.-]{0,252}",
+        "the name of a NetworkAttachmentDefinition is wanted, such as kube-system/rdma-0",
+    ),
+]
+
+
 class HostSpec(Spec):
     """The machines of a self-hosted pool, which no catalog describes."""
 
@@ -182,6 +191,10 @@ class HostSpec(Spec):
     rdma_devices: CountOrZero = Field(default=0, description="RDMA devices of one node, for infiniband and roce")
     rdma_resource: Text = Field(
         default="rdma/hca_shared_devices_a", description="the resource under which the cluster offers them to pods"
+    )
+    networks: tuple[NetworkName, ...] = Field(
+        default=(),
+        description="networks that Multus attaches to each pod, NAMESPACE/NAME, one for each RDMA device: for roce",
     )
     labels: dict[str, str] = Field(default_factory=dict, description="labels that the pool's nodes already carry")
 

@@ -168,6 +168,22 @@ class MonitorSpec(Spec):
     )
 
 
+SecretName = Annotated[
+    StrictText,
+    matching(
+        r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?",
+        "the name of a Kubernetes secret is wanted: lower-case letters, digits, dots and dashes",
+    ),
+]
+
+
+class SecretUseSpec(Spec):
+    """A value of a secret in the namespace of the task's queue, by reference."""
+
+    secret: SecretName = Field(description="the secret's name")
+    key: Text = Field(description="the key in it")
+
+
 class TaskSpec(Spec):
     """One task."""
 
@@ -186,6 +202,9 @@ class TaskSpec(Spec):
     monitor: MonitorSpec = Field(default_factory=MonitorSpec)
     environment: dict[EnvironmentName, AnyText] = Field(
         default_factory=dict, description="variables; they win over the job's own"
+    )
+    secrets: dict[EnvironmentName, SecretUseSpec] = Field(
+        default_factory=dict, description="variables whose values are secrets of the cluster, by reference"
     )
     user_id: Count = Field(
         default=10001, description="user the container runs as: 10001 in the images of this project, never 0"

@@ -95,4 +95,9 @@ def variables(task: TaskSpec, stack: StackSpec, pool: PoolSpec, cat: Catalog, ca
     ]
     # MASTER_ADDR before the rest: Kubernetes expands $(NAME) only for variables that stand earlier.
     ordered = sorted(plain, key=lambda name: (name != "MASTER_ADDR", name))
-    return [*from_pod, *({"name": name, "value": plain[name]} for name in ordered)]
+    from_secrets = [
+        {"name": name, "valueFrom": {"secretKeyRef": {"name": each.secret, "key": each.key}}}
+        for name, each in sorted(task.secrets.items())
+    ]
+    named = [each for each in ordered if each not in task.secrets]
+    return [*from_pod, *from_secrets, *({"name": name, "value": plain[name]} for name in named)]

@@ -17,7 +17,7 @@ from components.manifests import quantities
 from components.manifests.jobs import environment
 from components.manifests.nodes import whole_node
 from components.manifests.nodes.whole_node import Machine
-from components.manifests.queues import kueue
+from components.manifests.queues import accounts, kueue
 from components.manifests.storage import volumes
 from components.planning import mounted_folders
 from components.spec.pools import PoolSpec
@@ -128,6 +128,12 @@ def files(task: TaskSpec) -> dict[str, str]:
     return text
 
 
+def _account(task: TaskSpec, stack: StackSpec) -> str:
+    """On AWS that of the queue, which has an identity there; elsewhere one of the task's own."""
+    queue = kueue.queue_of(stack, task.resources.pool, task.queue)
+    return accounts.name(queue.name) if queue and stack.on_aws else task.task
+
+
 def _queue_labels(task: TaskSpec, stack: StackSpec) -> dict[str, str]:
     queue = kueue.queue_of(stack, task.resources.pool, task.queue)
     return {kueue.QUEUE_LABEL: queue.name, kueue.PRIORITY_LABEL: kueue.priority_class(task.priority)} if queue else {}
@@ -144,7 +150,10 @@ def topology(task: TaskSpec, stack: StackSpec, pool: PoolSpec, cat: Catalog) -> 
 
 def _spec(task: TaskSpec, stack: StackSpec, pool: PoolSpec, machine: Machine, cat: Catalog) -> Manifest:
     workers = Nodes(task.resources.nodes).workers.count
-    pod_metadata = {"labels": labels(task, stack), "annotations": identity(task) | topology(task, stack, pool, cat)}
+    pod_metadata = {
+        "labels": labels(task, stack),
+        "annotations": identity(task) | topology(task, stack, pool, cat) | _networks(pool),
+    }
     restarts = task.recovery.max_restarts if task.recovery.auto_restart else 0
     return {
         "network": {"enableDNSHostnames": False},
@@ -171,13 +180,19 @@ def _spec(task: TaskSpec, stack: StackSpec, pool: PoolSpec, machine: Machine, ca
     }
 
 
+def _networks(pool: PoolSpec) -> dict[str, str]:
+    """Addresses on the networks of a host's RDMA devices, by Multus; machines of EC2 need none."""
+    named = pool.hosts.networks if pool.hosts else ()
+    return {"k8s.v1.cni.cncf.io/networks": ", ".join(named)} if named else {}
+
+
 def _pod(task: TaskSpec, stack: StackSpec, pool: PoolSpec, machine: Machine, cat: Catalog) -> Manifest:
     container = _container(task, stack, pool, machine, cat)
     mounted: dict[Content, str] = {
         content: mounted_folders.claim_name(content, pool, stack, cat) for content in CONTENTS
     }
     pod: Manifest = {
-        "serviceAccountName": task.task,
+        "serviceAccountName": _account(task, stack),
         "automountServiceAccountToken": False,
         # With the host name that an indexed job gives its pods this makes the first worker's address.
         "subdomain": task.task,

@@ -12,7 +12,7 @@ from components import accelerators, fabrics, node_labels
 from components.accelerators import Accelerator
 from components.catalog import Catalog, InstanceType
 from components.fabrics import Node
-from components.fabrics.efa import HUGE_PAGE_RESOURCE, HUGE_PAGES
+from components.fabrics.efa import HUGE_PAGES, RESOURCE
 from components.manifests import quantities
 from components.planning import nodes
 from components.spec.pools import HostSpec, PoolSpec
@@ -20,7 +20,7 @@ from components.spec.quantities import Cards, Nodes
 
 # Firmware and kernel keep some of the advertised memory: 1 to 3 % on EC2 machines (a p5.48xlarge shows 2,063,877 of
 # 2,097,152 MiB).
-_KERNEL_SHARE = 0.03
+KERNEL_SHARE = 0.03
 # EKS' own reckoning: 255 MiB + 11 MiB a pod for the kubelet and the system, 100 MiB before it evicts. 250 pods is its
 # ceiling.
 _KUBELET_MIB = 255 + 11 * 250 + 100
@@ -97,7 +97,7 @@ def _millicpu(vcpu: int) -> int:
 
 def _memory_mib(memory_gib: float, *, huge_pages: bool) -> int:
     system = max(512, int(memory_gib // 64) * 512)  # what the node's set-up keeps for the system
-    whole = int(memory_gib * _GIB * (1 - _KERNEL_SHARE)) - _KUBELET_MIB - _DAEMONS_MIB - system
+    whole = int(memory_gib * _GIB * (1 - KERNEL_SHARE)) - _KUBELET_MIB - _DAEMONS_MIB - system
     return max(whole - (2 * HUGE_PAGES if huge_pages else 0), _GIB) // _GIB * _GIB
 
 
@@ -124,7 +124,7 @@ def machine_of(pool: PoolSpec, cat: Catalog) -> Machine | None:
     cards = Cards(min(each.cards for each in found_nodes))
     if found and cards.count:
         shared[found.resource_name] = str(cards.count)
-    pages = HUGE_PAGE_RESOURCE in shared
+    pages = RESOURCE in shared
     return Machine(
         cards=cards,
         family=found,
@@ -157,7 +157,7 @@ def layers(pool: PoolSpec, cat: Catalog) -> int:
 
 
 def placed_by_topology(pool: PoolSpec, cat: Catalog) -> bool:
-    """Whether Kueue places the pool's jobs by network layer: it sees only nodes that are there, so not where they come
-    on demand.
+    """Whether Kueue places the pool's jobs by network layer: it sees only nodes that are there, so not where any are
+    bought when a job waits. Those of a block are all there while its queue is open.
     """
-    return pool.min_nodes > 0 and layers(pool, cat) > 0
+    return not nodes.sizes_itself(pool) and layers(pool, cat) > 0

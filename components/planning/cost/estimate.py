@@ -13,13 +13,14 @@ from typing import Any
 
 from components import file_systems
 from components.catalog import Catalog
-from components.planning.cost import claims, machines, network, services, storage, watching
+from components.planning.cost import bought, claims, machines, network, services, storage, watching
 from components.planning.cost.free import FREE
 from components.planning.cost.lines import Commitment, Line, Pricer, Setting, Unpriced
 from components.record import Record
 from components.spec.stack import StackSpec
 
 PRICERS: Mapping[str, Pricer] = {
+    **bought.PRICERS,
     **machines.PRICERS,
     **network.PRICERS,
     **services.PRICERS,

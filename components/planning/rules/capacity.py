@@ -310,17 +310,14 @@ def on_demand_is_meant(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             or not machines[0].cards
             or kind != "on-demand"
             or not isinstance(pool.capacity, OnDemand)
-            or not pool.min_nodes
+            or not nodes.fixed_nodes(pool)
         ):
             continue
         machine = machines[0]
         price = cat.price(machine.name, stack.region)
-        said = f"{pool.min_nodes} x {machine.name} are bought on demand as soon as the pool is made"
-        said += (
-            f", at {price[0] * pool.min_nodes:,.2f} USD an hour"
-            if price
-            else "; the catalog has no price for them here"
-        )
+        count = nodes.fixed_nodes(pool)
+        said = f"{count} x {machine.name} are bought on demand as soon as the pool is made"
+        said += f", at {price[0] * count:,.2f} USD an hour" if price else "; the catalog has no price for them here"
         hint = f"use nodes: {{min: 0, max: {pool.max_nodes}}} to buy them when a job waits"
         yield Problem(id="on-demand-at-once", path=f"{path}.nodes", said=said, hint=hint, severity="warning")
 
@@ -346,7 +343,7 @@ def node_groups_fit_cluster(stack: StackSpec, cat: Catalog) -> Iterator[Problem]
     for _, pool in on_aws(stack):
         if not placeable(pool, cat):
             return
-        counts.append((pool.name, placement.groups(pool, cat=cat, spot_preprocessing=stack.spot_preprocessing)))
+        counts.append((pool.name, placement.groups(pool, cat=cat)))
     system = 1 if stack.cluster else 0
     total = sum(count for _, count in counts) + system
     if total > limit.value:

@@ -54,7 +54,7 @@ def fabric_fits_machines(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
 
 def _instead(machine: fabrics.Node, cat: Catalog) -> str:
     if not isinstance(machine, InstanceType):
-        return "use infiniband or roce with hosts.rdma_devices, or tcp"
+        return "use infiniband with hosts.rdma_devices, roce with those and hosts.networks, or tcp"
     same = [other for other in cat.instances.values() if other.family == machine.family and other.efa]
     names = [other.name for other in sorted(same, key=lambda other: (other.vcpu, other.name))]
     return f"use fabric: tcp, or a type that does: {', '.join(names)}" if names else "use fabric: tcp"

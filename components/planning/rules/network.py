@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Network
 from itertools import combinations
 
-from components.catalog import Catalog
+from components.catalog import Catalog, regions
 from components.naming import listed
 from components.planning import addresses, endpoints
 from components.planning.address_needs import compute_needs, control_need, management_needs
@@ -40,13 +40,19 @@ def zones_are_distinct(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
                 said=f"{zone} is named twice",
                 hint="name each zone once",
             )
-    if len(set(zones)) == 1:
-        others = [zone for zone in region_zones(stack.region, cat) if zone != zones[0]]
+    barred = sorted(set(zones) & regions.WITHOUT_CONTROL_PLANE)
+    carrying = regions.control_zones(zones)
+    if barred:
+        said = f"EKS puts no control plane into {listed(barred)}: nodes may lie there, the cluster's own subnets don't"
+        yield Problem(id="zone-without-control-plane", path="network.zones", said=said, severity="note")
+    if len(carrying) < 2:
+        others = [zone for zone in regions.control_zones(region_zones(stack.region, cat)) if zone not in carrying]
         hint = f"add one of {', '.join(others)}" if others else "add another zone of the region"
         yield Problem(
             id="zones-too-few",
             path="network.zones",
-            said="EKS puts its control plane into two zones, and one is named",
+            said="EKS puts its control plane into two zones, and "
+            + ("one is named" if len(set(zones)) == 1 else f"{len(carrying)} of those named can carry it"),
             hint=hint,
         )
 

@@ -14,6 +14,7 @@ from math import gcd
 from components import accelerators, fabrics, file_systems
 from components.catalog import Catalog
 from components.naming import did_you_mean, listed
+from components.planning import credentials
 from components.planning.rules.registry import until_unread
 from components.planning.shares import cards_per_node, queue_cards
 from components.problems import Problem
@@ -295,6 +296,59 @@ def recovery_is_possible(case: Case) -> Iterator[Problem]:
         yield Problem(id="task-without-checkpoints", path="recovery", said=said, hint=hint, severity="warning")
 
 
+def credentials_are_referenced(case: Case) -> Iterator[Problem]:
+    """Whoever may read a job reads its variables and its command: a credential stands in a secret, by reference."""
+    task = case.task
+    hint = "keep it in a secret of the cluster, and name that: secrets: {{{name}: {{secret: NAME, key: KEY}}}}"
+    for name, value in sorted(task.environment.items()):
+        if name in task.secrets:
+            said = f"{name} is given twice: as text and as a secret"
+            yield Problem(id="task-secret-twice", path=f"environment.{name}", said=said, hint="take the text out")
+        elif kind := credentials.in_variable(name, value):
+            said = f"the value is {kind}, in clear for everybody who may read the job"
+            yield Problem(id="task-credential", path=f"environment.{name}", said=said, hint=hint.format(name=name))
+    for index, word in enumerate(task.command):
+        if kind := credentials.in_text(word):
+            said = f"the word holds {kind}, in clear for everybody who may read the job"
+            yield Problem(id="task-credential", path=f"command[{index}]", said=said, hint=hint.format(name="TOKEN"))
+
+
+def environment_keeps_the_jobs_own(case: Case) -> Iterator[Problem]:
+    """What the job sets for itself and a task's words would replace is told with both values."""
+    if case.pool is None:
+        return
+    for name, value in sorted(case.task.environment.items()):
+        path = f"environment.{name}"
+        own = _set_by_job(case).get(name)
+        if own is not None and own != value:
+            said = f'{name} is set by the job to "{own}", and "{value}" takes its place'
+            yield Problem(id="task-environment-replaced", path=path, said=said, hint="take it out", severity="warning")
+        elif name in _SLOWER and (name, value) in _SLOW_VALUES and _fabric(case).zone_bound:
+            said = f'{name}="{value}" keeps the job off {_fabric(case).kind.upper()}, on which its nodes talk'
+            yield Problem(id="task-environment-slow", path=path, said=said, hint="take it out", severity="warning")
+
+
+_SLOW_VALUES = frozenset({("NCCL_NET", "Socket"), ("FI_PROVIDER", "tcp"), ("FI_PROVIDER", "sockets")})
+_SLOWER = frozenset(name for name, _ in _SLOW_VALUES)
+
+
+def _fabric(case: Case) -> fabrics.Fabric:
+    assert case.pool is not None
+    node = fabrics.node_of(case.pool, case.cat)
+    return fabrics.of(case.pool, node) if node is not None else fabrics.FABRICS["tcp"]
+
+
+def _set_by_job(case: Case) -> dict[str, str]:
+    """What every job sets whatever its task says: its ranks and its rendezvous."""
+    nodes, per_node = case.task.resources.nodes, case.processes_per_node
+    return {
+        "NNODES": str(nodes),
+        "NPROC_PER_NODE": str(per_node),
+        "WORLD_SIZE": str(nodes * per_node),
+        "MASTER_ADDR": f"{case.task.task}-workers-0-0.{case.task.task}",
+    }
+
+
 RULES: tuple[TaskRule, ...] = (
     pool_exists,
     queue_is_known,
@@ -306,4 +360,6 @@ RULES: tuple[TaskRule, ...] = (
     image_can_be_pulled,
     paths_are_mounted,
     recovery_is_possible,
+    credentials_are_referenced,
+    environment_keeps_the_jobs_own,
 )

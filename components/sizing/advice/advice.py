@@ -41,7 +41,7 @@ class Advice:
 
 def advise(plan: Plan, cat: Catalog, count: int = _TOLD) -> list[Advice]:
     """At most `count` changes, the best of each kind, those worth most first."""
-    base = replace(plan.request, nodes=plan.nodes, days=None)
+    base = replace(plan.request, nodes=plan.nodes, days=None, quick=True)
     best: dict[str, Advice] = {}
     for change in candidates(plan, cat):
         found = _weighed(plan, base, change, cat)

@@ -56,6 +56,7 @@ class Request:
     measured: Measured | None = None
     buying: Buying | None = None  # how the pool's machines are bought; the first kind that has a price when None
     pool: PoolFacts | None = None
+    quick: bool = False  # whether the search may leave out splits that are rarely best
 
     @property
     def lora_rank(self) -> int:

@@ -198,7 +198,7 @@ def one_group_owned_by_the_cluster(group: Resource, _: Settings) -> Iterator[Out
             yield Finding(value, "no cluster tag on a group of one's own")
 
 
-ENDPOINTS = ["ec2", "ecr.api", "ecr.dkr", "s3", "sts", "logs", "eks", "eks-auth", "elasticloadbalancing", "autoscaling"]
+ENDPOINTS = ["ec2", "ecr.api", "ecr.dkr", "s3", "sts", "logs", "eks", "eks-auth", "elasticloadbalancing"]
 
 
 @rule(

@@ -103,7 +103,6 @@ def test_a_worker_owns_the_whole_node_with_all_cards_and_fabric_devices():
     resources = pod(rendered())["containers"][0]["resources"]
     assert resources["requests"] == {
         "cpu": "189",
-        "hugepages-2Mi": "5120Mi",
         "memory": "1951Gi",
         "nvidia.com/gpu": "8",
         "vpc.amazonaws.com/efa": "32",
@@ -220,9 +219,21 @@ def test_a_task_may_require_one_spine():
     assert found["kueue.x-k8s.io/podset-required-topology"] == "topology.k8s.aws/network-node-layer-2"
 
 
-def test_a_job_in_a_pool_that_starts_from_zero_names_no_topology_that_its_flavor_lacks():
-    found = job(rendered("finetune-8b"))["template"]["metadata"]["annotations"]
+def test_a_job_whose_nodes_are_bought_for_it_names_no_topology_that_its_flavor_lacks():
+    bought = stack_of(
+        pools=(
+            "[{name: train, purpose: training, instance_type: p5.48xlarge, zone: usw2-az3, nodes: {min: 1, max: 4},"
+            " fabric: efa}]"
+        ),
+        queues="[{name: train, pool: train, cards: 32}]",
+    )
+    found = job(jobset.render(task_of(SMALL_TASK), bought, CAT))["template"]["metadata"]["annotations"]
     assert not [key for key in found if key.startswith("kueue.x-k8s.io/podset")]
+
+
+def test_a_job_in_a_block_is_placed_by_topology_since_the_blocks_nodes_are_all_there():
+    found = job(rendered("finetune-8b"))["template"]["metadata"]["annotations"]
+    assert [key for key in found if key.startswith("kueue.x-k8s.io/podset")]
 
 
 def test_workers_run_without_root_capabilities_or_tokens():
@@ -236,7 +247,17 @@ def test_workers_run_without_root_capabilities_or_tokens():
     for container in [*found["containers"], *found["initContainers"]]:
         assert container["securityContext"] == {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
     assert found["automountServiceAccountToken"] is False
-    assert found["serviceAccountName"] == "llama-405b"
+    assert found["serviceAccountName"] == "queue-pretrain", "the jobs of a queue share its identity"
+
+
+def test_pods_on_roce_have_an_address_on_each_devices_network():
+    hosts = "{accelerator: h100, cards: 8, vcpu: 192, memory_gib: 2048, rdma_devices: 2, networks: [net/a, net/b]}"
+    given = stack_of(
+        pools=f"[{{name: train, purpose: training, hosts: {hosts}, nodes: 4, fabric: roce}}]",
+        queues="[{name: train, pool: train, cards: 32}]",
+    )
+    found = job(jobset.render(task_of(SMALL_TASK), given, CAT))["template"]["metadata"]["annotations"]
+    assert found["k8s.v1.cni.cncf.io/networks"] == "net/a, net/b"
     assert rendered()[0]["metadata"]["name"] == "llama-405b"
 
 
@@ -291,7 +312,7 @@ def test_a_task_on_cpu_nodes_asks_for_no_cards_and_runs_one_process_a_node():
     assert sorted(pod(found)["containers"][0]["resources"]["requests"]) == ["cpu", "memory"]
     assert words(found)["WORLD_SIZE"] == "20"
     assert not [name for name in words(found) if name.startswith("NCCL")]
-    assert "kueue.x-k8s.io/queue-name" not in found[-1]["metadata"]["labels"]
+    assert found[-1]["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "preprocess"
 
 
 def test_a_pool_of_several_types_gives_workers_what_the_least_of_them_has():

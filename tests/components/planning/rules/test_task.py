@@ -286,3 +286,17 @@ def test_a_name_that_no_image_can_have_is_refused(name: str):
 @pytest.mark.parametrize("name", ["team/trainer", "team__x/tra.in-er_2"])
 def test_names_that_images_can_have_pass(name: str):
     assert said(with_image(IMAGE.replace("trainer@", f"{name}@"))) == []
+
+
+def test_words_that_replace_what_the_job_sets_are_told_with_both_values() -> None:
+    words = '{NPROC_PER_NODE: "1", MASTER_ADDR: localhost, NCCL_NET: Socket, FI_PROVIDER: tcp, NCCL_DEBUG: INFO}'
+    pools = "[{name: train, purpose: training, instance_type: p5.48xlarge, zone: usw2-az3, nodes: 2, fabric: efa,"
+    declared = stack_of(
+        pools=pools + " capacity: {kind: on-demand}}]", queues="[{name: train, pool: train, cards: 16}]"
+    )
+    made = task_of(SMALL_TASK + f"environment: {words}\n")
+    told = {each.path: each for each in check_task(made, declared, CAT) if each.id.startswith("task-environment")}
+    assert {path: each.severity for path, each in told.items()} == {
+        f"environment.{name}": "warning" for name in ("NPROC_PER_NODE", "MASTER_ADDR", "NCCL_NET", "FI_PROVIDER")
+    }
+    assert told["environment.NPROC_PER_NODE"].said == 'NPROC_PER_NODE is set by the job to "8", and "1" takes its place'
