@@ -355,7 +355,7 @@ def _gate_words(task: TaskSpec, pool: PoolSpec, machine: Machine, cat: Catalog) 
 
 
 def _gang_words(task: TaskSpec, pool: PoolSpec, cat: Catalog) -> list[str]:
-    """All workers test the network together; healthy rates are kept beside the checkpoints, by type, fabric and size."""
+    """All workers test the network together; healthy rates are kept beside the checkpoints by type, fabric, size."""
     node = fabrics.node_of(pool, cat)
     words = ["--gang", "--join-limit", str(limits.GATE_JOIN_SECONDS), "--limit", str(limits.GATE_TEST_SECONDS)]
     if node is None:

@@ -1,6 +1,6 @@
 """The volumes of a job's pods: claims on the parallel file system, shared memory, the node's local disks.
 
-Hides where each is mounted; datasets can be read only, whatever the program tries.
+Every volume has a fixed mount path. Datasets are mounted read-only, whatever the program tries.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Does a task fit its stack: pool, queue, cards, parallelism, image and paths. Paths are those of the task file.
+"""Checks that a task fits its stack: pool, queue, cards, parallelism, image and paths. Paths are those of the task
+file.
 
-Hides the arithmetic of a job: cards are nodes x cards a node, and data-parallel ranks are what tensor, pipeline and
-context leave.
+A job's cards are nodes x cards a node; its data-parallel ranks are the cards divided by tensor, pipeline and context
+parallelism.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Case:
 
     @property
     def per_node(self) -> int:
-        """Raises UnreadError for a pool of unknown types, which the stack file is told."""
+        """Raises UnreadError for a pool of unknown types, which is reported as a problem of the stack file."""
         if self.pool is None:
             return 0
         if self.pool.types and not any(name in self.cat.instances for name in self.pool.types):
@@ -340,7 +341,7 @@ def credentials_are_referenced(case: Case) -> Iterator[Problem]:
 
 
 def environment_keeps_the_jobs_own(case: Case) -> Iterator[Problem]:
-    """What the job sets for itself and a task's words would replace is told with both values."""
+    """A variable that the job sets itself and the task would replace is reported with both values."""
     if case.pool is None:
         return
     for name, value in sorted(case.task.environment.items()):

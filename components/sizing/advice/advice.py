@@ -1,4 +1,5 @@
-"""The changes worth most: each is planned again, and only what fits and is better by the planner's own figures is told.
+"""The changes worth most: each is planned again, and only what fits and is better by the planner's own figures is
+reported.
 
 Better means fewer days for no more money, or less money for no more days; a goal of days or money widens one of the
 two.
@@ -52,7 +53,7 @@ def advise(plan: Plan, cat: Catalog, count: int = _TOLD) -> list[Advice]:
 
 
 def _apart(ranked: list[Advice]) -> list[Advice]:
-    """Of changes that come to the same plan, the first."""
+    """Of changes that lead to the same plan, the first."""
     kept: list[Advice] = []
     for each in ranked:
         same = [other for other in kept if abs(other.days - each.days) < _ALIKE and other.usd == each.usd]
