@@ -6,7 +6,7 @@ import re
 from datetime import date, datetime
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
 
 from components.spec.base import (
@@ -203,8 +203,10 @@ class PoolSpec(Spec):
     """Nodes alike in type, zone, fabric and capacity."""
 
     name: Name = Field(description="the pool's name, unique in the stack")
-    formerly: Name | None = Field(
+    # `formerly` is what this key was called before; both are read.
+    previous_name: Name | None = Field(
         default=None,
+        validation_alias=AliasChoices("previous_name", "formerly"),
         description=(
             "the pool's name before it was renamed, so that its node groups stay; until every stack has the new name"
         ),
