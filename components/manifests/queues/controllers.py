@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from components.manifests.jobs import limits
 from components.planning import nodes, turnover
 from components.spec.stack import StackSpec
 
@@ -88,13 +89,13 @@ def kueue_configuration(stack: StackSpec) -> dict[str, Any]:
         },
         "clientConnection": {"qps": REQUESTS_PER_SECOND, "burst": BURST},
         "waitForPodsReady": {
-            # A first start pulls a large image on every node and passes the gate; a restart finds the image there.
-            "timeout": f"{30 + boot}m",
-            "recoveryTimeout": f"{15 + boot}m",
+            # Never before a worker's own probe gives up: pulling, the gate, and the way to the first heartbeat.
+            "timeout": f"{limits.queue_minutes(boot)}m",
+            "recoveryTimeout": f"{limits.queue_minutes(boot)}m",
             "blockAdmission": False,
             "requeuingStrategy": {
                 "timestamp": "Eviction",
-                "backoffLimitCount": 10,
+                # No limit: a workload that is requeued too often would be deactivated without a word to anybody.
                 "backoffBaseSeconds": 60,
                 "backoffMaxSeconds": 3600,
             },

@@ -14,6 +14,7 @@ from math import gcd
 
 from components import accelerators, fabrics, file_systems
 from components.catalog import Catalog
+from components.catalog.contract import WORDS
 from components.naming import did_you_mean, listed
 from components.planning import credentials
 from components.planning.rules.registry import until_unread
@@ -202,6 +203,31 @@ def ramp_fits(case: Case) -> Iterator[Problem]:
         yield Problem(id="task-ramp", path="ramp.start_nodes", said=said, hint=f"use at most {nodes}")
 
 
+def staging_and_ramp_are_asked_of_people(case: Case) -> Iterator[Problem]:
+    """Nothing stages a dataset or ramps a job up by itself yet: whoever asks for it is told how to do it."""
+    dataset = case.task.storage.dataset
+    if dataset and dataset.warm_up:
+        said = f"nothing stages {dataset.path} before the job starts"
+        hint = "run python3 -m workload.data.stage prepare as a task of its own first, and take warm_up out"
+        yield Problem(id="task-warm-up", path="storage.dataset.warm_up", said=said, hint=hint, severity="warning")
+    if case.task.ramp:
+        said = f"the job starts on all {case.task.resources.nodes} nodes at once: submit runs no ramp"
+        hint = "submit the task with fewer nodes first and compare, or take ramp out"
+        yield Problem(id="task-ramp-unused", path="ramp", said=said, hint=hint, severity="warning")
+
+
+def metrics_are_known(case: Case) -> Iterator[Problem]:
+    """The words of the job contract: another one would select nothing."""
+    for index, word in enumerate(case.task.monitor.metrics):
+        if word not in WORDS:
+            yield Problem(
+                id="task-metric",
+                path=f"monitor.metrics[{index}]",
+                said=f'"{word}" is no metric of a training run',
+                hint=did_you_mean(word, WORDS),
+            )
+
+
 def image_is_fixed(case: Case) -> Iterator[Problem]:
     """An image is named by digest, or by a tag of the environment: another tag may be another program tomorrow."""
     reference, environment = case.task.reference, case.stack.environment
@@ -357,6 +383,8 @@ RULES: tuple[TaskRule, ...] = (
     fits_pool_and_queue,
     parallelism_divides,
     ramp_fits,
+    staging_and_ramp_are_asked_of_people,
+    metrics_are_known,
     image_is_fixed,
     image_can_be_pulled,
     paths_are_mounted,
