@@ -25,7 +25,10 @@ KUEUE = "kueue.x-k8s.io/v1beta2"
 
 @pytest.mark.proves(
     broken="nothing: each stack's in-cluster half, with the real Kueue and JobSet charts as Helm releases",
-    promised="server-side apply takes every object and keeps every field, a second up changes nothing, destroy leaves no object",
+    promised=(
+        "server-side apply takes every object and keeps every field, a second up changes nothing, destroy leaves no"
+        " object"
+    ),
 )
 @pytest.mark.parametrize("stack", STACKS)
 def test_the_real_provider_applies_and_removes_a_stacks_objects(

@@ -29,7 +29,8 @@ def as_offline(value: Any) -> Any:
 def differences(project: Engine, shown: Run) -> list[str]:
     """What `shown`, a `preview --json` of the engine, has otherwise than the offline preview of the same stack file.
 
-    Type, name, parent, inputs, dependencies and protection are compared, and that neither has a resource which the other lacks.
+    Type, name, parent, inputs, dependencies and protection are compared, and that neither has a resource which the
+    other lacks.
     """
     steps = {
         step["newState"]["urn"]: step["newState"] for step in json.loads(shown.stdout)["steps"] if "newState" in step

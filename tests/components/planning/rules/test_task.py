@@ -262,7 +262,8 @@ def test_a_ramp_above_the_target_is_refused():
     assert said(SMALL_TASK + "ramp: {start_nodes: 4}\n") == [
         "ramp.start_nodes: the ramp starts with 4 nodes, the task has 2; use at most 2",
         (
-            "ramp: warning: the job starts on all 2 nodes at once: submit runs no ramp; submit the task with fewer nodes "
+            "ramp: warning: the job starts on all 2 nodes at once: submit runs no ramp; submit "
+            "the task with fewer nodes "
             "first and compare, or take ramp out"
         ),
     ]
