@@ -43,9 +43,9 @@ def test_a_region_of_another_partition_is_refused_for_what_is_missing_there(regi
     stack = StackSpec.model_validate({"environment": "dev", "region": region})
     assert [render(each) for each in region_exists(stack, catalog.load())] == [
         (
-            f'aws:region: "{region}" is a region of {title}, which is not supported: the catalog knows no zones, machines'
-            f" or prices of partition {word}, and nothing was ever planned against it; use a region of partition aws, such"
-            f" as us-west-2; there is no way to deploy to {title}"
+            f'aws:region: "{region}" is a region of {title}, which is not supported: the catalog knows no zones,'
+            f" machines or prices of partition {word}, and nothing was ever planned against it; use a region of"
+            f" partition aws, such as us-west-2; there is no way to deploy to {title}"
         )
     ]
 

@@ -360,8 +360,8 @@ def test_more_nodes_than_any_range_holds_are_told_how_many_fit_and_each_way_out_
     two, four = ("usw2-az1", "usw2-az2"), ("usw2-az1", "usw2-az2", "usw2-az3", "usw2-az4")
     assert _crowded(400, *two) == [
         (
-            'a /16, the largest, has room for 116 nodes of pool "preprocess" in each zone: use nodes.max: 234 at most, and'
-            " larger machines for as much work; or spread the pool over 4 zones, of usw2-az1, usw2-az2, usw2-az3 and"
+            'a /16, the largest, has room for 116 nodes of pool "preprocess" in each zone: use nodes.max: 232 at most, '
+            "and larger machines for as much work; or spread the pool over 4 zones, of usw2-az1, usw2-az2, usw2-az3 and"
             " usw2-az4"
         )
     ]
