@@ -20,7 +20,7 @@ from components.registry import Registry
 
 @dataclass(kw_only=True)
 class Built:
-    """The components of a stack by their nouns; those on AWS are None on machines of one's own."""
+    """The components of a stack by their nouns; those on AWS are None on the premises."""
 
     network: Network | None = None
     registry: Registry | None = None

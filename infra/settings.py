@@ -1,7 +1,6 @@
 """The settings of a run: the only reader of the stack's configuration.
 
-Hides whether they come from a stack file (a preview) or from the engine, and stops on errors before anything is
-declared.
+They come from a stack file (in a preview) or from the engine. Errors stop the run before anything is declared.
 """
 
 from __future__ import annotations

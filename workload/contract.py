@@ -121,7 +121,7 @@ VERDICTS: dict[int, str] = {
     SEGMENTATION_FAULT: "restart",
     STOPPED: "disruption",
 }
-# Faults of a process alone: the launcher starts the processes again before the gang is placed anew.
+# Faults of a process alone: the launcher starts the processes again before the gang is placed again.
 IN_PLACE: tuple[int, ...] = (
     FAILED,
     HUNG,

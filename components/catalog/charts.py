@@ -1,6 +1,6 @@
 """Helm charts and images of others, each pinned to one version.
 
-Hides where each is published; isolated networks mirror exactly the images listed here.
+Isolated networks mirror exactly the images listed here, so every image that a chart runs must be listed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What AWS allows an account, a cluster and a network by default, and how to ask for more.
 
-Hides quota codes: a report names the limit in words and says which code to request.
+A report names each limit in words, with the code of the quota to request.
 """
 
 from __future__ import annotations

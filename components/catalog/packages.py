@@ -1,7 +1,7 @@
 """Amazon Linux 2023's packages: where a machine or a container in a VPC gets them from.
 
-Hides that there are two ways to the same files: container images ask a public CDN, which no VPC endpoint leads to;
-EC2's own images ask a bucket of their region, which the S3 gateway endpoint reaches.
+There are two sources of the same files. Container images ask a public CDN, which no VPC endpoint leads to; EC2's own
+images ask a bucket of their region, which the S3 gateway endpoint reaches.
 """
 
 from __future__ import annotations

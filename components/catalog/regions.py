@@ -1,6 +1,6 @@
 """Regions: which the catalog knows, and what separates them.
 
-Hides that a region is known by the machines sold there, and that regions of two partitions share nothing.
+A region is known if the catalog lists machines sold in it. Regions of two partitions share nothing.
 """
 
 from __future__ import annotations

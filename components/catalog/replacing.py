@@ -1,6 +1,6 @@
 """Which properties make the engine replace a resource instead of updating it, by resource type.
 
-Hides the providers' schemas: a preview without an account can't ask them, and a reviewer must know before anything is
+A preview without an account can't ask the providers for their schemas, and a reviewer must know before anything is
 destroyed. Sources: `ForceNew` in the schemas and `CustomizeDiff` functions of hashicorp/terraform-provider-aws,
 internal/service/{ec2,ecr,efs,eks,fsx, iam,kms,logs,s3,...} (read 2026-11-30; pulumi-aws bridges this provider), and
 `forceNew` in pulumi/pulumi-kubernetes, provider/pkg/provider/diff.go. Paths are in Pulumi's spelling; a list's index is

@@ -1,7 +1,7 @@
 """Who reaches the cluster: administrators through access entries, machines through the cluster's own security group.
 
-Hides that EKS makes that group itself for the control plane's interfaces: what nodes, which don't carry it, may do is
-named here.
+EKS makes that group itself for the control plane's interfaces. Nodes don't carry it, so what they may do is listed
+here.
 """
 
 from __future__ import annotations

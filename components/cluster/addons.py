@@ -1,9 +1,9 @@
 """The EKS add-ons of a cluster and the roles of their service accounts.
 
-Hides how an add-on gets its permissions: by pod identity, the CNI too. Its pods need no pod network of their own and
-the agent's neither, so both start on a node that isn't ready, the CNI restarting until the agent answers; the node's
-role then needs no right to touch interfaces. The agent must be there before any node: aws/amazon-vpc-cni-k8s issue 3840
-shows the CNI crash without a word when it isn't.
+Every add-on gets its permissions by pod identity, the CNI too, so the node's role needs no right to touch interfaces.
+Neither the CNI nor the pod identity agent needs a pod network, so both start on a node that isn't ready, and the CNI
+restarts until the agent answers. The agent must be declared before any node: without it the CNI crashes without a
+message (aws/amazon-vpc-cni-k8s issue 3840).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The EKS cluster: control plane, key, logs, administrators, add-ons and the system pool, in the order that works.
 
-Hides that order: log group and key first, network add-ons before any node, the rest once the system pool has room.
+The order must stay: log group and key first, network add-ons before any node, the rest once the system pool has room.
 """
 
 from __future__ import annotations

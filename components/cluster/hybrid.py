@@ -1,7 +1,7 @@
 """What machines on the premises need to join the cluster: a role they take through Systems Manager, and an access entry
 for it.
 
-Hides that such nodes have no instance profile: each is activated by a code that Systems Manager ties to this role.
+Such nodes have no instance profile. Each is activated by a code that Systems Manager ties to this role.
 """
 
 from __future__ import annotations

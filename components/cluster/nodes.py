@@ -1,6 +1,6 @@
 """The role that every node of a cluster has, and the system pool on which controllers and DNS run.
 
-Hides what a node may do: join, pull images and hand out pod identities, nothing else.
+The role may let a node join, pull images and hand out pod identities, and nothing else.
 """
 
 from __future__ import annotations

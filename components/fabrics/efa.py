@@ -1,6 +1,6 @@
 """Elastic Fabric Adapter: the interfaces of every EFA type, and what its pods ask for.
 
-Hides the layouts that EC2 accepts: which cards take an EFA, at which device index, and which interfaces take an
+Layouts must be ones that EC2 accepts: which cards take an EFA, at which device index, and which interfaces take an
 address. Sources: EC2 User Guide, EFA; EKS User Guide, device-management-efa; aws/karpenter-provider-aws
 designs/efa-for-static-capacity.md.
 """
@@ -116,7 +116,8 @@ class Efa:
         family = accelerators.of(node) if isinstance(node, InstanceType) else None
         if isinstance(node, InstanceType) and self.count(pool, node):
             # Huge pages and fork() in data loaders don't go together (ENOMEM); the plugin's documentation names this
-            # way out. Pods then ask for none, which Karpenter could not promise of a node that isn't there yet.
+            # route to the internet. Pods then ask for none, which Karpenter could not promise of a node that isn't
+            # there yet.
             words["FI_EFA_USE_HUGE_PAGE"] = "0"
         if family and isinstance(node, InstanceType) and node.accelerator:
             words |= family.efa_environment

@@ -1,6 +1,6 @@
-"""RDMA on machines of one's own: InfiniBand, and RoCE over Ethernet.
+"""RDMA on machines on the premises: InfiniBand, and RoCE over Ethernet.
 
-Hides how little sets them apart: the same device plugin's resource, and a few variables of the collective library.
+The two share the device plugin's resource and differ in a few variables of the collective library.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""RDMA over converged Ethernet between machines of one's own.
+"""RDMA over converged Ethernet between machines on the premises.
 
 A queue pair connects between two addresses, and a pod in a network namespace of its own has none of the host's: each
 RDMA device's network is attached to it (Multus), as hosts.networks names them (Mellanox/k8s-rdma-shared-dev-plugin

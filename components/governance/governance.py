@@ -1,8 +1,7 @@
-"""Paying and auditing: the budget, the watch over unexpected spend, the bill's tags, the audit trail and what else is
+"""Cost control and audit: the budget, anomaly detection on spend, the bill's tags, the audit trail and what else is
 chosen.
 
-Hides that some of these belong to the account rather than to the stack, so each is declared only when the stack file
-asks for it.
+Some of these belong to the account rather than to the stack, so each is declared only when the stack file asks for it.
 """
 
 from __future__ import annotations
@@ -191,8 +190,8 @@ def targets(alerts_to: tuple[str, ...]) -> tuple[list[str], list[str]]:
 
 
 def budget_targets(alerts_to: tuple[str, ...], region: str) -> tuple[list[str], list[str]]:
-    """Whom a budget tells: every mail address, and the one topic that AWS Budgets takes, the region's own before
-    others.
+    """Who gets a budget's notices: every mail address, and the one topic that AWS Budgets takes, the region's own
+    before others.
     """
     mails, topics = targets(alerts_to)
     return mails, sorted(topics, key=lambda arn: (topic_region(arn) != region, arn))[:1]

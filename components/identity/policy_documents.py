@@ -1,7 +1,6 @@
-"""Policy documents as values: statements in, JSON text out, with what only the cloud knows left as an output.
+"""Policy documents as values: statements in, JSON text out. Values that only the cloud knows stay outputs.
 
-Hides the document's spelling and the account's partition, so that no component writes JSON or an ARN's first half by
-hand.
+No other component writes policy JSON, or the partition at the head of an ARN, by hand.
 """
 
 from __future__ import annotations
@@ -87,7 +86,7 @@ def managed(region: str, policy: str) -> str:
 
 
 def account_root(region: str, account: pulumi.Input[str]) -> pulumi.Output[str]:
-    """The principal that stands for the whole account: what it may do, its own IAM policies say."""
+    """The principal of the whole account; its IAM policies decide who in it may do what."""
     return pulumi.Output.concat("arn:", partition(region), ":iam::", account, ":root")
 
 

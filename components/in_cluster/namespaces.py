@@ -1,6 +1,6 @@
 """The stack's namespaces with their pod security level, network policies and quotas.
 
-Hides what each namespace may do; see `manifests/namespaces.py`.
+What each namespace may do is defined in `manifests/namespaces.py`.
 """
 
 from __future__ import annotations

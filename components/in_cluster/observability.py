@@ -1,8 +1,7 @@
 """Metrics, alerts and logs of a stack: Prometheus with its receivers, exporters on the nodes with cards, retained log
 groups.
 
-Hides how an alert reaches people: Alertmanager publishes to a topic through the identity of its own service account,
-and the topic sends mail.
+Alertmanager publishes alerts to a topic through the identity of its own service account, and the topic sends mail.
 """
 
 from __future__ import annotations

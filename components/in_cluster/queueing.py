@@ -1,7 +1,7 @@
 """Kueue and JobSet, and the queues of the stack file.
 
-Hides the order: custom resources come after the release that brings their definitions, so that a first deployment and a
-preview of an empty cluster both work, and a destroy takes the queues away while their controller still runs.
+Custom resources come after the release that brings their definitions. A first deployment and a preview of an empty
+cluster then both work, and a destroy removes the queues while their controller still runs.
 """
 
 from __future__ import annotations

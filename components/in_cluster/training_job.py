@@ -1,6 +1,6 @@
 """One task as Kubernetes objects that the engine keeps.
 
-Hides nothing but their order; what they are is rendered by `manifests/jobset.py`, as for `trainshed job render`.
+The objects come from the same code as those of `trainshed job render`; only their order is decided here.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def statements(
 
 
 def _buying(ec2: str, cluster: str) -> Sequence[Statement]:
-    """Machines, volumes and templates are told apart by the cluster's tag, which every request must set."""
+    """Machines, volumes and templates are distinguished by the cluster's tag, which every request must set."""
     owned = {f"aws:ResourceTag/kubernetes.io/cluster/{cluster}": "owned"}
     asked = {
         f"aws:RequestTag/kubernetes.io/cluster/{cluster}": "owned",

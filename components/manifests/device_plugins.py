@@ -1,7 +1,8 @@
-"""Daemons of the nodes with cards: device plugins and card telemetry, one a family and one for the fabric's devices.
+"""Daemons of the nodes with cards: device plugins and card telemetry, one for each family and one for the fabric's
+devices.
 
-Hides how a daemon is kept to its nodes and on all of them: by this project's own labels (never by a list of instance
-types, which ages), under every taint, and not where there is nothing to show.
+A daemon runs on all nodes of its kind and on no others. It is selected by this project's own labels, never by a list of
+instance types, which goes out of date; it tolerates every taint, and stays away from nodes where it has nothing to do.
 """
 
 from __future__ import annotations

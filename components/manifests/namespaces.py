@@ -1,7 +1,7 @@
 """The stack's namespaces: which there are, how strict each is, and what its pods may talk to.
 
-Hides the open doors: a job's own pods, DNS, HTTPS to the endpoints, the pod identity agent, and the collector of
-metrics; everything else is closed both ways. Controllers answer the API server and each other.
+A job's pods may reach each other, DNS, the endpoints over HTTPS and the pod identity agent, and the metrics collector
+may reach them. Everything else is closed both ways. Controllers answer the API server and each other.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The network: one VPC holding the management and the compute network, with their routes, groups, endpoints and flow
 logs.
 
-Hides how the two are kept apart: by route tables (the compute network has no way out) and by security groups (see
-`network_rules`).
+The two networks are kept apart by route tables (the compute network has no route to the internet) and by security
+groups (see `security_groups`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The network's security groups and every rule between them.
 
-Hides the direction of things: who may start a connection to whom, on which ports and why, in one table each way.
+One table for each direction says who may start a connection to whom, on which ports and why.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Who may use the keys of the object store beside the account's own principals.
+"""Who may use the keys of the object store besides the account's own principals.
 
-Hides the principals of AWS services: the roles that FSx makes for each linked file system, and the delivery of access
-logs.
+They are AWS services: the roles that FSx makes for each linked file system, and the delivery of access logs.
 """
 
 from __future__ import annotations

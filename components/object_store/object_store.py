@@ -1,7 +1,7 @@
-"""The object store: buckets of datasets, checkpoints and access logs under one key, and the copy of the checkpoints
-elsewhere.
+"""The object store: buckets of datasets, checkpoints and access logs under one key, and the copy of the checkpoints in
+a second region.
 
-Hides how long things are kept and where they move by age; each bucket's own guards are in `object_store_bucket`.
+How long objects are kept, and where they move with age, is decided here; the guards of a single bucket are in `bucket`.
 """
 
 from __future__ import annotations

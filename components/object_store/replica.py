@@ -1,7 +1,7 @@
 """The copy of the checkpoints in a second region: its bucket and key, the rule that fills it, and the alarms on its
 lag.
 
-Hides where S3 publishes what: the lag in the copy's region, failed operations in the original's.
+S3 publishes the lag in the copy's region, and failed operations in the original's.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Which EKS add-ons a cluster gets, in which version, with which settings and whose permissions.
 
-Hides the order: what nodes can't become ready without comes before them, the rest after the system pool has room for
-it.
+Add-ons without which nodes can't become ready come before the nodes; the rest come once the system pool has room.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How many addresses each zone's subnets must have room for, with the arithmetic in words.
 
-Hides how nodes take addresses: which interfaces carry one, and that pods get theirs in prefixes of 16.
+It counts the interfaces that carry an address, and the pods' addresses in prefixes of 16.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CONTROL_PLANE = 16  # free addresses a subnet that EKS recommends for its contro
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What one pool or file system takes, and how that was reckoned."""
+    """What one pool or file system takes, and how that was computed."""
 
     addresses: int
     reckoning: str

@@ -1,7 +1,6 @@
 """The address plan: which subnets the network has, in which zones, and whether nodes and pods fit into them.
 
-Hides how ranges are cut: a zone's number alone says where its subnets lie, so that another zone or pool moves none of
-them.
+A zone's number alone decides where its subnets lie, so another zone or pool moves none of them.
 """
 
 from __future__ import annotations

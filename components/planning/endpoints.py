@@ -1,6 +1,6 @@
-"""The VPC endpoints a stack needs: the compute network has no other way to AWS, an isolated management network neither.
+"""The VPC endpoints a stack needs: the compute network has no other way to AWS, nor has an isolated management network.
 
-Hides which feature talks to which service.
+Each feature of the stack adds the endpoints of the services that it talks to.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Endpoint:
     policy: bool = True  # whether the service is known to take an endpoint policy
 
 
-# What every node and pod of an EKS cluster without a way out needs (EKS User Guide, private clusters).
+# What every node and pod of an EKS cluster without a route to the internet needs (EKS User Guide, private clusters).
 BASE = (
     Endpoint(service="ec2", why="the VPC CNI attaches addresses, the cloud controller reads topology"),
     Endpoint(service="ecr.api", why="nodes ask for image credentials"),

@@ -43,7 +43,7 @@ class NodeImage:
 
 
 def version(family: ImageFamily, release: str) -> str | None:
-    """Karpenter's word for one of EKS' releases (`v20260714`, `v1.58.0`); None for a text that is none."""
+    """Karpenter's name of one of EKS' releases (`v20260714`, `v1.58.0`); None for a text that is none."""
     found = (_BOTTLEROCKET if family.system == "bottlerocket" else _AL2023).fullmatch(release)
     return f"v{found.group(1)}" if found else None
 

@@ -94,7 +94,7 @@ def capacity_kind(pool: PoolSpec, *, spot_preprocessing: bool) -> Literal["on-de
 def sizes_itself(pool: PoolSpec) -> bool:
     """Whether Karpenter buys nodes of the pool when jobs wait: pools with a range, spot, and what the toggle governs.
 
-    Machines of a Capacity Block come and go by its calendar, those of one's own are there.
+    Machines of a Capacity Block come and go by its calendar, those on the premises are always there.
     """
     if pool.hosts or isinstance(pool.capacity, Block):
         return False

@@ -104,7 +104,7 @@ class Elastic:
 
 @dataclass(frozen=True, kw_only=True)
 class Placement:
-    """A pool's node groups, what Karpenter buys beside them, and the largest job that fits beside its spares."""
+    """A pool's node groups, what Karpenter buys in addition, and the largest job that fits without using its spares."""
 
     pool: str
     groups: tuple[NodeGroup, ...]
@@ -137,7 +137,7 @@ def pool_zones(pool: PoolSpec, network_zones: Sequence[str], cat: Catalog) -> tu
     """The pool's zones, sorted: its own; else all of the network's for a pool that may spread, and the only one for one
     that may not.
 
-    Empty when a pool with accelerators names no zone and the network has several: a rule says so.
+    Empty when a pool with accelerators names no zone and the network has several: a rule reports it.
     """
     if pool.zone:
         return (pool.zone,)
@@ -203,7 +203,7 @@ def _shares(pool: PoolSpec) -> list[_Share]:
 
 
 def groups(pool: PoolSpec, *, cat: Catalog) -> int:
-    """How many node groups `plan` makes, reckoned without making one."""
+    """How many node groups `plan` makes, computed without making one."""
     limit = cat.limits.nodes_per_node_group.value
     return sum(-(-share.nodes // limit) for share in _shares(pool))
 

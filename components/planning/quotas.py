@@ -1,7 +1,7 @@
 """What the stack needs against what AWS allows a new account, row by row, with what to request.
 
-Hides how each limit is counted: reserved machines against the on-demand vCPUs, blocks apart, interfaces and address
-units node by node.
+Each limit is counted in its own way: reserved machines against the on-demand vCPUs, blocks apart, interfaces and
+address units node by node.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _UNITS_OF_ENDPOINT_OR_GATEWAY = 6
 # Groups on every interface before the user's own: the cluster's, the compute network's, and EFA's where the pool has
 # it.
 _OWN_SECURITY_GROUPS = 2
-# The largest group is the management nodes', outwards: eight named doors of network and cluster, two ports for every
+# The largest group is the management nodes', outwards: eight rules towards network and cluster, two ports for every
 # file system.
 _MANAGEMENT_RULES = 8
 _RULES_OF_A_FILE_SYSTEM = 2

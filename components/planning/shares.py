@@ -1,6 +1,6 @@
 """Shares of the cards: how many a pool hands out, and the queues of a stack that names none.
 
-Hides what a queue gets when the stack file leaves it out: all cards of its pool but the spares'.
+A queue for which the stack file gives no share gets all cards of its pool but the spares'.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ def with_default_queues(stack: StackSpec, cat: Catalog) -> StackSpec:
     """The stack with every queue's cards filled in, and one queue more for each pool of cards when it names no queue,
     and for each pool without cards that no queue names: a job without a queue is refused.
 
-    A pool that could not be read so far, or whose name another has, gets none: what is wrong with it has been told.
+    A pool that could not be read so far, or whose name another has, gets none: what is wrong with it is reported
+    elsewhere.
     """
     try:
         pools = {each.name: each for each in reversed(stack.pools)}

@@ -1,8 +1,8 @@
 """The account's image registry: repositories of its own images and of the mirror, and the rules that fill the mirror.
 
-Hides what ECR needs for a pull through its cache: a rule for each publisher, leave to import and to make repositories,
-and how those are to look. The very first pull of an image also needs a way out of the network that asks: see
-`planning/images.py`.
+A pull through the registry's cache needs a rule for each publisher, leave to import and to make repositories, and a
+template for those repositories. The very first pull of an image also needs a route to the internet from the network
+that asks: see `planning/images.py`.
 """
 
 from __future__ import annotations

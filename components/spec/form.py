@@ -1,4 +1,4 @@
-"""Where the cluster runs: on AWS, on machines of one's own, or on both."""
+"""Where the cluster runs: on AWS, on machines on the premises, or on both."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def _section(
 
 
 def _said(part: Mapping[str, Any], named: Mapping[str, Any]) -> str:
-    """What the model of an object says of itself, where its key says nothing."""
+    """The description of an object's model, where its key has none."""
     refs = [ref for ref, _ in _objects(part)]
     said = str(named[refs[0].rsplit("/", 1)[1]].get("description", "")) if len(refs) == 1 else ""
     return said[:1].lower() + said[1:].rstrip(".").replace("\n", " ")

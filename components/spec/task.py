@@ -1,7 +1,6 @@
 """The task file: what a researcher wants run, on how many nodes of which pool, from which data, and how it recovers.
 
-Hides which sections belong to whom: the job reads all but `model`, `training`, `hardware` and `goal`, which are the
-planner's.
+The job reads all sections but `model`, `training`, `hardware` and `goal`, which are the planner's.
 """
 
 from __future__ import annotations
@@ -258,7 +257,7 @@ def read_task(path: FilePath, shown_as: str | None = None) -> TaskReading:
 
 
 def read_task_text(text: str, name: str) -> TaskReading:
-    """As `read_task`, of a text at hand."""
+    """As `read_task`, from a given text."""
     found = document.read(text, name)
     if found.data is None and found.problems:
         return TaskReading(task=None, problems=found.problems, text=text, document=found)

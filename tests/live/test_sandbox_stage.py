@@ -62,7 +62,11 @@ def test_only_kubernetes_objects_are_staged_and_a_missing_name_is_the_resources(
     resources = [
         {"type": "aws:ec2/vpc:Vpc", "name": "net", "inputs": {"cidrBlock": "10.0.0.0/16"}},
         {"type": "kubernetes:helm.sh/v3:Release", "name": "kueue", "inputs": {"chart": "kueue"}},
-        {"type": "kubernetes:core/v1:Namespace", "name": "jobs", "inputs": {"apiVersion": "v1", "kind": "Namespace", "metadata": {}}},
+        {
+            "type": "kubernetes:core/v1:Namespace",
+            "name": "jobs",
+            "inputs": {"apiVersion": "v1", "kind": "Namespace", "metadata": {}},
+        },
     ]
     assert objects(resources) == [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "jobs"}}]
 

@@ -1,7 +1,7 @@
 """Two states of a stack side by side: what is created, updated, replaced and deleted, and why.
 
-Hides how resources of two states meet (by URN, then by alias) and how a replacement spreads to what refers to the
-replaced one.
+Resources of two states are matched by URN, then by alias. A replacement spreads to what refers to the replaced
+resource.
 """
 
 from __future__ import annotations
@@ -289,7 +289,9 @@ def _leaves(new: Record, path: str, replaced: set[str], after: Mapping[str, Reco
 
 
 def component_of(resource: Record, parents: Mapping[str, Record]) -> str:
-    """The name of the outermost component that holds the resource, or the stack's own word for what stands alone."""
+    """The name of the outermost component that holds the resource, or the stack's own name for a resource outside all
+    components.
+    """
     at_, found = resource, ""
     seen: set[str] = set()
     while True:

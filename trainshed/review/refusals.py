@@ -1,4 +1,4 @@
-"""Changes that the engine plans and the service refuses, or takes only under conditions: told before `up` stops
+"""Changes that the engine plans and the service refuses, or takes only under conditions: reported before `up` stops
 half-way.
 
 Single properties come from the catalog's table; what depends on several values (Kubernetes versions, sizes of node

@@ -1,7 +1,7 @@
-"""Node groups whose machines a change takes away, swaps or adds, pool by pool.
+"""Node groups whose machines a change removes, replaces or adds, pool by pool.
 
-Hides how a node group finds out about its launch template (a new version, which no input names before the update), and
-what each way of changing costs a running job.
+A node group learns of a new version of its launch template only during the update, so no input names it before. What a
+change costs a running job depends on how the group is changed.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _changed(
 
 
 def _bought(change: Change, templates: Mapping[str, Record], cat: Catalog) -> Roll | None:
-    """What becomes of a pool that Karpenter buys for, which bears the pool's own name."""
+    """What becomes of a pool that Karpenter buys for, which has the pool's own name."""
     old, new = change.old, change.new
     one = new or old
     if one is None:

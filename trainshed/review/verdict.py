@@ -256,7 +256,7 @@ def _judged(stack: str, head: Side, money: Money) -> Verdict:
 
 
 def _known_before(stack: str, base: Side) -> Sequence[Violation] | None:
-    """What the base was told already; None when it can't be asked."""
+    """What is reported on the base already; None when it can't be asked."""
     if base.broken:
         return None
     if base.verdict is not None:

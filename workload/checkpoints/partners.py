@@ -1,4 +1,4 @@
-"""Whom a run's checkpoints need: the ranks to agree with, and who hears what happens."""
+"""The partners of a run's checkpoints: the ranks that must agree, and the listeners to what happens."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Resuming:
         """Load the newest good checkpoint of any tier; gives its name, or None where the run begins.
 
         `wanted` makes the tree to fill from the names in a checkpoint, `take` goes on from it. Raises Held, NothingGood
-        where checkpoints exist and none is good: beginning anew would throw the run away.
+        where checkpoints exist and none is good: starting over would throw the run away.
         """
         as_one(self._group, self._prepare)
         candidates = self._candidates()
@@ -68,7 +68,7 @@ class Resuming:
                 far = tiers.in_bucket(self._tiers.url, newest)
             except CopyFailed as error:
                 if not near:
-                    raise  # an empty shared tier and a bucket that does not answer: the run may not begin anew
+                    raise  # an empty shared tier and a bucket that does not answer: the run may not start over
                 self._say(event="bucket", fault=str(error))
                 far = []
             return sorted([*near, *far], key=lambda one: one.newest_first)

@@ -162,7 +162,7 @@ class Copies:
                 folder = folder.parent
 
     def _kept(self, entry: Entry, target: Path) -> bool | Fault:
-        """True when an earlier run left a good copy. A bad one is named and copied anew."""
+        """True when an earlier run left a good copy. A bad one is reported and copied again."""
         try:
             status = target.lstat()
         except FileNotFoundError:

@@ -1,7 +1,7 @@
 """The manifest of a dataset: one line of JSON a file with its path, size, checksum and number of samples.
 
-It hides the file's form (JSON lines, read as a stream; or one JSON document with `files`) and refuses what could never
-be staged, line by line.
+The file is JSON lines, read as a stream, or one JSON document with `files`. Entries that could never be staged are
+refused line by line.
 """
 
 from __future__ import annotations

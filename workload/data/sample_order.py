@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The order in which a training run sees its samples, and where each sample lies.
 
-It hides that the order belongs to the run and not to its ranks: samples stand in one endless line, epoch after epoch,
+The order belongs to the run and not to its ranks: samples stand in one endless line, epoch after epoch,
 each epoch its own keyed permutation; a step takes the next `global_batch` of them and the ranks split that slice. So a
 cursor is one number, and a run that goes on with another number of ranks, or another batch, sees the same line from the
 same place: none twice, none missed.

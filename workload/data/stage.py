@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The stage program: a dataset warmed in Lustre or copied to local disks, verified file by file against its manifest.
 
-It hides restarts: whatever a killed run finished is kept, whatever it left half done is written anew, and no half file
-ever has a file's name.
+It can be restarted: whatever a killed run finished is kept, whatever it left half done is written again, and no half
+file ever has a file's name.
 """
 
 from __future__ import annotations

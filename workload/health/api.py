@@ -29,7 +29,7 @@ class ApiError(RuntimeError):
 
 @dataclass(frozen=True)
 class Server:
-    """Where the API server is. The token is read anew for every call: the kubelet replaces it every hour."""
+    """Where the API server is. The token is read again for every call: the kubelet replaces it every hour."""
 
     url: str
     token_file: Path

@@ -46,7 +46,7 @@ class Accusation:
 
 @dataclass
 class _Attempt:
-    """One start of one gang, as its pods told of it."""
+    """One start of one gang, as its pods reported it."""
 
     heard: float = 0.0
     at: float = 0.0

@@ -1,5 +1,5 @@
-"""What a run is told: by options, else by the task and the contract's environment. All that does not fit is told at
-once, before anything starts.
+"""The settings of a run: from options, else from the task and the contract's environment. Everything that does not fit
+is reported at once, before anything starts.
 """
 
 from __future__ import annotations

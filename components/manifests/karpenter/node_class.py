@@ -51,7 +51,7 @@ def node_class(
         "subnetSelectorTerms": [{"id": each} for each in wires.subnet_ids],
         "securityGroupSelectorTerms": [{"id": each} for each in wires.security_group_ids],
         "userData": render(setup),
-        # Said here as well as in the user data: Karpenter reckons with what its own field says.
+        # Said here as well as in the user data: Karpenter computes with the values of its own field.
         "kubelet": {
             "maxPods": setup.max_pods,
             "systemReserved": {"cpu": f"{setup.system_cpu_millis}m", "memory": f"{setup.system_memory_mib}Mi"},

@@ -44,7 +44,7 @@ def node_pool(pool: PoolSpec, elastic: Elastic, cat: Catalog) -> Manifest:
         "disruption": {
             "consolidationPolicy": "WhenEmpty",
             "consolidateAfter": f"{EMPTY_MINUTES}m",
-            # A node that differs from its pool goes when it is empty, and its successor is made anew.
+            # A node that differs from its pool goes when it is empty, and a new one takes its place.
             "budgets": [
                 {"nodes": "100%", "reasons": ["Empty"]},
                 {"nodes": "0", "reasons": ["Drifted", "Underutilized"]},

@@ -1,6 +1,6 @@
 """The machine of a pool as pods see it: what a whole-node worker may ask for, and the taints it must tolerate.
 
-Hides what the node keeps for itself: kernel, kubelet, huge pages and the node's own daemons.
+The node keeps some of its resources for kernel, kubelet, huge pages and its own daemons; a worker gets the rest.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from components.spec.quantities import Cards, Nodes
 # Firmware and kernel keep some of the advertised memory: 1 to 3 % on EC2 machines (a p5.48xlarge shows 2,063,877 of
 # 2,097,152 MiB).
 KERNEL_SHARE = 0.03
-# EKS' own reckoning: 255 MiB + 11 MiB a pod for the kubelet and the system, 100 MiB before it evicts. 250 pods is its
+# EKS' own formula: 255 MiB + 11 MiB a pod for the kubelet and the system, 100 MiB before it evicts. 250 pods is its
 # ceiling.
 _KUBELET_MIB = 255 + 11 * 250 + 100
 # Daemons of the node: network, storage and log agents, device plugins, exporters, with their limits added up; and for
@@ -148,7 +148,7 @@ def tolerations(pool: PoolSpec, cat: Catalog) -> list[dict[str, str]]:
 
 
 def labels_of(pool: PoolSpec) -> dict[str, str]:
-    """The labels by which flavors and jobs find the pool's nodes: ours, or those that machines of one's own carry
+    """The labels by which flavors and jobs find the pool's nodes: ours, or those that machines on the premises carry
     already.
     """
     if pool.hosts and pool.hosts.labels:
@@ -157,7 +157,7 @@ def labels_of(pool: PoolSpec) -> dict[str, str]:
 
 
 def layers(pool: PoolSpec, cat: Catalog) -> int:
-    """Network layers that EC2 names for the pool's machines; 0 where it names none, and on machines of one's own."""
+    """Network layers that EC2 names for the pool's machines; 0 where it names none, and on the premises."""
     found = [cat.instances[name].topology_layers for name in pool.types if name in cat.instances]
     return min(found, default=0)
 

@@ -1,6 +1,6 @@
 """Values of the monitoring stack's chart: sizes, retention, receivers, and what it can't see on EKS.
 
-Hides how Prometheus is sized from nodes and days, and how the words of `alerts_to` become Alertmanager's receivers.
+Prometheus is sized from nodes and days of retention. The words of `alerts_to` become Alertmanager's receivers.
 """
 
 from __future__ import annotations

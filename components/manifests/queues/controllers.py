@@ -1,7 +1,7 @@
 """Settings of the Kueue and JobSet controllers, as values of their Helm charts.
 
-Hides how they are sized: at their defaults (50 requests a second in older releases of Kueue, 512 MiB) a gang of 1,250
-pods takes a minute more to start, or the controller runs out of memory in the middle of it.
+They must be sized by the stack. At the defaults (50 requests a second in older releases of Kueue, 512 MiB) a gang of
+1,250 pods takes a minute more to start, or the controller runs out of memory on the way.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from components.manifests.jobs import limits
 from components.planning import nodes, turnover
 from components.spec.stack import StackSpec
 
@@ -88,13 +89,13 @@ def kueue_configuration(stack: StackSpec) -> dict[str, Any]:
         },
         "clientConnection": {"qps": REQUESTS_PER_SECOND, "burst": BURST},
         "waitForPodsReady": {
-            # A first start pulls a large image on every node and passes the gate; a restart finds the image there.
-            "timeout": f"{30 + boot}m",
-            "recoveryTimeout": f"{15 + boot}m",
+            # Never before a worker's own probe gives up: pulling, the gate, and the way to the first heartbeat.
+            "timeout": f"{limits.queue_minutes(boot)}m",
+            "recoveryTimeout": f"{limits.queue_minutes(boot)}m",
             "blockAdmission": False,
             "requeuingStrategy": {
                 "timestamp": "Eviction",
-                "backoffLimitCount": 10,
+                # No limit: a workload that is requeued too often would be deactivated without a word to anybody.
                 "backoffBaseSeconds": 60,
                 "backoffMaxSeconds": 3600,
             },
@@ -166,7 +167,7 @@ def aggregated_roles() -> list[dict[str, Any]]:
     """The chart's two roles that Kubernetes fills from other roles, in the chart's own words.
 
     They are declared beside the release so that they go before it. While Helm deletes the roles they are filled from,
-    Kubernetes fills them again, and makes one anew that Helm has just deleted; Helm would then wait for it to go until
+    Kubernetes fills them again, and recreates one that Helm has just deleted; Helm would then wait for it to go until
     its time is over.
     """
     return [

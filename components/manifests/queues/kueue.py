@@ -1,7 +1,7 @@
 """Kueue's objects for a stack: topologies, flavors, queues, cohorts, priorities, and the controllers' own settings.
 
-Hides Kueue's rules: a flavor's tolerations equal its pool's taints, the lowest topology level is the host (only then
-does Kueue look at taints), and a queue covers every resource a job may ask for, or the job waits for ever.
+Kueue's rules must hold: a flavor's tolerations equal its pool's taints, the lowest topology level is the host (only
+then does Kueue look at taints), and a queue covers every resource that a job may ask for, or the job waits for ever.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What declared resources cost a month, from low over expected to high, what is owed whatever is used, and what has no
 known price.
 
-A price that nobody knows is listed and left out of the sum, never taken as zero.
+A price that isn't known is listed and left out of the sum, never taken as zero.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Resource types that AWS does not charge for by themselves.
 
-Hides nothing but a list; what their use costs is priced where it happens.
+What their use costs is priced where it happens.
 """
 
 from __future__ import annotations

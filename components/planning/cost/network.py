@@ -1,6 +1,6 @@
 """What the network costs: gateways, addresses, endpoints, and bytes between zones and out of the region.
 
-Hides the use that no resource tells (bytes a month), taken as wide ranges and named in each line's basis.
+Use that no resource states (bytes a month) is taken as a wide range, which each line names in its basis.
 """
 
 from __future__ import annotations

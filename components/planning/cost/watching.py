@@ -1,7 +1,7 @@
-"""What watching costs: logs by the number of nodes, metrics, alarms, the audit trail, threat detection, recorded
-configuration.
+"""What monitoring and audit cost: logs by the number of nodes, metrics, alarms, the audit trail, threat detection,
+recorded configuration.
 
-Hides the volumes that no resource tells, taken as ranges that grow with the nodes.
+Volumes that no resource states are taken as ranges that grow with the nodes.
 """
 
 from __future__ import annotations

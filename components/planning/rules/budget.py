@@ -1,4 +1,4 @@
-"""Rules over the budget and the watch over spend: whom they tell, what they count, and what AWS takes."""
+"""Rules over the budget and anomaly detection: who gets their notices, what they count, and what AWS accepts."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Rules over how machines are bought: reservations, Capacity Blocks, spot and on demand.
 
-Hides nothing; each rule is one way in which paid machines stay idle, or wanted ones never come.
+Each rule is one way in which paid machines stay idle, or wanted ones never come.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def _vendor(machine: nodes.InstanceType) -> str | None:
 
 @rule(each="pools")
 def block_times_are_of_this_age(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
-    """A year with a digit too few or too many is told before anything is reckoned from it."""
+    """A year with a digit too few or too many is reported before anything is computed from it."""
     for path, pool in on_aws(stack):
         capacity = pool.capacity
         if not isinstance(capacity, Block):
@@ -301,7 +301,7 @@ def spot_can_be_lost(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
 
 @rule(each="pools")
 def on_demand_is_meant(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
-    """Machines with cards bought by the hour, at once: told with their price before they are."""
+    """Machines with cards bought by the hour at once: a warning with their price, before they are bought."""
     for path, pool in on_aws(stack):
         machines = known(pool, cat)
         kind = nodes.capacity_kind(pool, spot_preprocessing=stack.spot_preprocessing)
@@ -324,7 +324,7 @@ def on_demand_is_meant(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
 
 @rule()
 def nodes_fit_cluster(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
-    """A cluster has an end, and a slip of some digits must not be planned node group by node group."""
+    """A cluster's size is limited: a number with a digit too many must not be planned node group by node group."""
     most = cat.limits.nodes_per_cluster.value
     pools = list(on_aws(stack))
     total = sum(pool.max_nodes for _, pool in pools)

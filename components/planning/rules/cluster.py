@@ -1,6 +1,6 @@
 """Rules on the cluster: its version, who reaches it, its add-ons, its control plane and the tags of everything.
 
-Hides EKS's calendar and refusals; there is no clock here, so a version's support is judged on the catalog's day.
+Nothing here reads a clock: a version's support is judged on the catalog's day.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Rules over pools and fabrics: who can have which, and what would cost bandwidth unnoticed.
+"""Rules over pools and fabrics: which pool can have which fabric, and what would cost bandwidth unnoticed.
 
-Hides nothing; the adapters say themselves why a machine can't have them.
+The adapters themselves say why a machine can't have a fabric.
 """
 
 from __future__ import annotations

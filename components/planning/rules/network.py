@@ -1,6 +1,6 @@
 """Rules on zones and address ranges.
 
-Hides AWS's restrictions on ranges; each text names the range that would do.
+AWS restricts ranges; each text names a range that it would accept.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def _indexed(stack: StackSpec) -> Iterator[tuple[str, QueueSpec]]:
 
 
 def _pools(stack: StackSpec) -> dict[str, PoolSpec]:
-    """Pools by name, without those whose name another has too: which of them a queue means can't be told."""
+    """Pools by name, without those that share a name: which of them a queue means is ambiguous."""
     counts = Counter(pool.name for pool in stack.pools)
     return {pool.name: pool for pool in stack.pools if counts[pool.name] == 1}
 

@@ -1,6 +1,6 @@
 """The rules over the whole stack, each a small named function, and the one place that runs them.
 
-Hides how rules are found, and how far each gets when a part of the stack file could not be read.
+When a part of the stack file could not be read, each rule still checks the parts that it can.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _INDEX = re.compile(r"\[([0-9]+)\]")
 
 
 class ForeignPath(Exception):
-    """A rule spoke of an item of another list than the one it declared to loop over: an error in the program."""
+    """A rule reported an item of another list than the one it declared to loop over: an error in the program."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
     """`each` names the list that the check goes through item by item, judging each without its neighbours. Such a rule
-    speaks of items of that list alone: where another item can't be read, its places are counted anew.
+    reports items of that list alone: where another item can't be read, the indexes are adjusted.
     """
 
     name: str

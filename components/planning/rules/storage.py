@@ -136,7 +136,7 @@ def file_system_holds_dataset_twice(stack: StackSpec, cat: Catalog) -> Iterator[
     linked = [
         (path, system) for path, system in systems(stack) if any(link.bucket == "datasets" for link in system.links)
     ]
-    # Without a link nobody says where the data will lie: the largest file system must do.
+    # Without a link it isn't known where the data will be: the largest file system is assumed.
     largest = sorted(systems(stack), key=lambda each: -(each[1].capacity_gib or 0))[:1]
     homes = linked or largest
     for path, system in homes if dataset else ():

@@ -1,7 +1,8 @@
-"""Does a task fit its stack: pool, queue, cards, parallelism, image and paths. Paths are those of the task file.
+"""Checks that a task fits its stack: pool, queue, cards, parallelism, image and paths. Paths are those of the task
+file.
 
-Hides the arithmetic of a job: cards are nodes x cards a node, and data-parallel ranks are what tensor, pipeline and
-context leave.
+A job's cards are nodes x cards a node; its data-parallel ranks are the cards divided by tensor, pipeline and context
+parallelism.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from math import gcd
 
 from components import accelerators, fabrics, file_systems
 from components.catalog import Catalog, regions
+from components.catalog.contract import WORDS
 from components.naming import did_you_mean, listed
 from components.planning import credentials
 from components.planning.rules.registry import until_unread
@@ -53,7 +55,7 @@ class Case:
 
     @property
     def per_node(self) -> int:
-        """Raises UnreadError for a pool of unknown types, which the stack file is told."""
+        """Raises UnreadError for a pool of unknown types, which is reported as a problem of the stack file."""
         if self.pool is None:
             return 0
         if self.pool.types and not any(name in self.cat.instances for name in self.pool.types):
@@ -201,6 +203,31 @@ def ramp_fits(case: Case) -> Iterator[Problem]:
         yield Problem(id="task-ramp", path="ramp.start_nodes", said=said, hint=f"use at most {nodes}")
 
 
+def staging_and_ramp_are_asked_of_people(case: Case) -> Iterator[Problem]:
+    """Nothing stages a dataset or ramps a job up by itself yet: whoever asks for it is told how to do it."""
+    dataset = case.task.storage.dataset
+    if dataset and dataset.warm_up:
+        said = f"nothing stages {dataset.path} before the job starts"
+        hint = "run python3 -m workload.data.stage prepare as a task of its own first, and take warm_up out"
+        yield Problem(id="task-warm-up", path="storage.dataset.warm_up", said=said, hint=hint, severity="warning")
+    if case.task.ramp:
+        said = f"the job starts on all {case.task.resources.nodes} nodes at once: submit runs no ramp"
+        hint = "submit the task with fewer nodes first and compare, or take ramp out"
+        yield Problem(id="task-ramp-unused", path="ramp", said=said, hint=hint, severity="warning")
+
+
+def metrics_are_known(case: Case) -> Iterator[Problem]:
+    """The words of the job contract: another one would select nothing."""
+    for index, word in enumerate(case.task.monitor.metrics):
+        if word not in WORDS:
+            yield Problem(
+                id="task-metric",
+                path=f"monitor.metrics[{index}]",
+                said=f'"{word}" is no metric of a training run',
+                hint=did_you_mean(word, WORDS),
+            )
+
+
 def image_is_fixed(case: Case) -> Iterator[Problem]:
     """An image is named by digest, or by a tag of the environment: another tag may be another program tomorrow."""
     reference, environment = case.task.reference, case.stack.environment
@@ -314,7 +341,7 @@ def credentials_are_referenced(case: Case) -> Iterator[Problem]:
 
 
 def environment_keeps_the_jobs_own(case: Case) -> Iterator[Problem]:
-    """What the job sets for itself and a task's words would replace is told with both values."""
+    """A variable that the job sets itself and the task would replace is reported with both values."""
     if case.pool is None:
         return
     for name, value in sorted(case.task.environment.items()):
@@ -356,6 +383,8 @@ RULES: tuple[TaskRule, ...] = (
     fits_pool_and_queue,
     parallelism_divides,
     ramp_fits,
+    staging_and_ramp_are_asked_of_people,
+    metrics_are_known,
     image_is_fixed,
     image_can_be_pulled,
     paths_are_mounted,

@@ -1,6 +1,6 @@
 """What the planner is asked: the sections of a task file with their gaps filled, and every reason to refuse them.
 
-Left out, the machine is a p5.48xlarge and the goal thirty days. All that is wrong is told at once.
+Left out, the machine is a p5.48xlarge and the goal thirty days. All problems are reported at once.
 """
 
 from __future__ import annotations

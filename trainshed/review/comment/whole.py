@@ -1,6 +1,6 @@
 """The review as one comment on a pull request, worst first.
 
-Hides its order and its words, and that it stays under what GitHub and GitLab take, however large the change is.
+It must stay under what GitHub and GitLab take, however large the change is.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from components.manifests import admission, namespaces
-from components.manifests.jobs import jobset
+from components.manifests.jobs import jobset, limits
 from components.manifests.nodes import whole_node
 from components.manifests.nodes.whole_node import machine_of
 from components.manifests.queues import controllers, kueue
@@ -202,13 +202,20 @@ def test_kueue_gives_lost_gangs_a_time_limit_and_lets_others_start_meanwhile():
         queues="[{name: q, pool: train, cards: 32}]",
     )
     waiting = controllers.kueue_configuration(fixed)["waitForPodsReady"]
-    assert (waiting["timeout"], waiting["recoveryTimeout"], waiting["blockAdmission"]) == ("30m", "15m", False)
-    assert waiting["requeuingStrategy"]["backoffLimitCount"] == 10
+    assert (waiting["timeout"], waiting["recoveryTimeout"], waiting["blockAdmission"]) == ("120m", "120m", False)
+    # A workload is requeued for ever: a limit would deactivate it without a word.
+    assert "backoffLimitCount" not in waiting["requeuingStrategy"]
+
+
+def test_kueue_never_gives_up_on_a_gang_before_its_workers_own_probe_does():
+    limit = controllers.kueue_configuration(stack("dev"))["waitForPodsReady"]["timeout"]
+    worker = limits.start_seconds(gate=True, collective=True, hang_timeout_seconds=None)
+    assert int(limit.rstrip("m")) * 60 >= worker + limits.PULL_SECONDS
 
 
 def test_a_job_whose_nodes_are_bought_for_it_has_the_time_that_they_take_to_boot():
     waiting = controllers.kueue_configuration(stack("dev"))["waitForPodsReady"]
-    assert (waiting["timeout"], waiting["recoveryTimeout"]) == ("60m", "45m")
+    assert (waiting["timeout"], waiting["recoveryTimeout"]) == ("150m", "150m")
 
 
 def test_webhooks_see_namespaces_of_jobs_only_so_that_no_other_chart_waits_for_them():

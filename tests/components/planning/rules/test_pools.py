@@ -108,7 +108,7 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
         [
             (
                 "pools[0].instance_types[2]: m7i.8xlarge has 32 vCPU and 128 GiB and m6i.4xlarge has 16 vCPU and 64"
-                " GiB: the autoscaler and the queue reckon with one size; use types of one size, such as m7i.8xlarge,"
+                " GiB: the autoscaler and the queue assume one size; use types of one size, such as m7i.8xlarge,"
                 " m6a.8xlarge, m6i.8xlarge or m7a.8xlarge"
             ),
         ],

@@ -260,8 +260,24 @@ def test_restarts_without_checkpoints_are_told():
 
 def test_a_ramp_above_the_target_is_refused():
     assert said(SMALL_TASK + "ramp: {start_nodes: 4}\n") == [
-        "ramp.start_nodes: the ramp starts with 4 nodes, the task has 2; use at most 2"
+        "ramp.start_nodes: the ramp starts with 4 nodes, the task has 2; use at most 2",
+        (
+            "ramp: warning: the job starts on all 2 nodes at once: submit runs no ramp; submit "
+            "the task with fewer nodes "
+            "first and compare, or take ramp out"
+        ),
     ]
+
+
+def test_a_metric_that_no_run_has_is_refused_with_the_nearest() -> None:
+    assert said(SMALL_TASK + "monitor: {metrics: [loss, token_per_second]}\n") == [
+        'monitor.metrics[1]: "token_per_second" is no metric of a training run; did you mean "tokens_per_second"?'
+    ]
+
+
+def test_a_dataset_that_nothing_stages_is_told() -> None:
+    found = said(SMALL_TASK + "storage: {dataset: {path: /datasets/a, warm_up: true}}\n")
+    assert any(each.startswith("storage.dataset.warm_up: warning: nothing stages /datasets/a") for each in found)
 
 
 def test_a_split_of_any_size_is_judged_at_once_and_hears_only_of_nodes_that_the_pool_has():
