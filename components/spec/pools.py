@@ -179,6 +179,14 @@ NetworkName = Annotated[
 ]
 
 
+AdapterName = Annotated[
+    StrictText,
+    matching(
+        r"[a-z][a-z0-9_-]{0,62}(:[0-9]{1,3})?", "the name of an RDMA adapter is wanted, such as mlx5_0, or mlx5_0:1"
+    ),
+]
+
+
 class HostSpec(Spec):
     """The machines of a self-hosted pool, which no catalog describes."""
 
@@ -192,9 +200,23 @@ class HostSpec(Spec):
     rdma_resource: Text = Field(
         default="rdma/hca_shared_devices_a", description="the resource under which the cluster offers them to pods"
     )
+    rdma_adapters: tuple[AdapterName, ...] = Field(
+        default=(),
+        description=(
+            "names of the RDMA adapters that NCCL uses, such as [mlx5_0, mlx5_1]; every mlx5 adapter when left out,"
+            " those of plain Ethernet too"
+        ),
+    )
     networks: tuple[NetworkName, ...] = Field(
         default=(),
         description="networks that Multus attaches to each pod, NAMESPACE/NAME, one for each RDMA device: for roce",
+    )
+    reserved_vcpu: CountOrZero | None = Field(
+        default=None,
+        description="processors that the system and its daemons keep on each node; reckoned as on EC2 when left out",
+    )
+    reserved_memory_gib: CountOrZero | None = Field(
+        default=None, description="memory in GiB that they keep; reckoned as on EC2 when left out"
     )
     labels: dict[str, str] = Field(default_factory=dict, description="labels that the pool's nodes already carry")
 
