@@ -97,10 +97,12 @@ def gpu_pool(settings: Settings, name: str, net: Network, control: Cluster, opts
     with_cards = nodes.cards(pool, cat) > 0
     zones = net.plan.zones("compute") if with_cards else stack.zones
     group = net.compute_security_group_id if with_cards else net.management_security_group_id
-    if pool.formerly is not None:
+    if pool.previous_name is not None:
         # The engine finds the node groups under the name they were made with; it may go once every stack has been
         # updated.
-        opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(aliases=[pulumi.Alias(name=pool.formerly)]))
+        opts = pulumi.ResourceOptions.merge(
+            opts, pulumi.ResourceOptions(aliases=[pulumi.Alias(name=pool.previous_name)])
+        )
     return GpuPool(
         name,
         GpuPoolArgs(

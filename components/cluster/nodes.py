@@ -45,9 +45,7 @@ def node_role(
     role = aws.iam.Role(
         f"{name}-node",
         description="Nodes: join the cluster and pull images",
-        assume_role_policy=policy_documents.trust(
-            f"ec2.{'amazonaws.com.cn' if region.startswith('cn-') else 'amazonaws.com'}"
-        ),
+        assume_role_policy=policy_documents.trust(policy_documents.ec2_principal(region)),
         tags={**tags, "Name": f"{name}-node"},
         opts=children,
     )

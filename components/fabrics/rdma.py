@@ -45,4 +45,7 @@ class Rdma:
 
     def environment(self, pool: PoolSpec, node: Node) -> Mapping[str, str]:
         """NCCL_NET makes a job that can't open the devices fail instead of falling back to TCP."""
-        return {"NCCL_SOCKET_IFNAME": POD_INTERFACE, "NCCL_NET": "IB", **self.extra}
+        found = {"NCCL_SOCKET_IFNAME": POD_INTERFACE, "NCCL_NET": "IB", **self.extra}
+        if isinstance(node, HostSpec) and node.rdma_adapters:
+            found["NCCL_IB_HCA"] = f"={','.join(node.rdma_adapters)}"  # `=`: these names and no longer ones
+        return found

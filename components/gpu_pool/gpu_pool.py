@@ -72,7 +72,7 @@ class GpuPool(pulumi.ComponentResource):
     def __init__(self, name: str, args: GpuPoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         # A former name is for the engine alone: taking it away is no change of the pool.
         super().__init__(
-            "trainshed:pool:GpuPool", name, dict(args.spec.model_dump(mode="json", exclude={"formerly"})), opts
+            "trainshed:pool:GpuPool", name, dict(args.spec.model_dump(mode="json", exclude={"previous_name"})), opts
         )
         pool, cat = args.spec, args.catalog
         self._name, self._args = name, args
@@ -190,6 +190,8 @@ class GpuPool(pulumi.ComponentResource):
                 depends_on=list(args.after),
                 protect=pool.protect,
                 ignore_changes=_owned_elsewhere(group),
+                # A second group would wait for machines that the first one holds.
+                delete_before_replace=pool.capacity.kind in ("reservation", "block") or None,
                 custom_timeouts=pulumi.CustomTimeouts(
                     create=pace.waits.create, update=pace.waits.update, delete=pace.waits.delete
                 ),

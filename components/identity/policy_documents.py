@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import pulumi
 
+from components.catalog.regions import domain as domain
 from components.catalog.regions import partition as partition
 
 Conditions = Mapping[str, Mapping[str, "pulumi.Input[str] | Sequence[pulumi.Input[str]]"]]
@@ -69,6 +70,16 @@ def trust(
     )
 
 
+def ec2_principal(region: str) -> str:
+    """EC2 as whom machines take a role; China has a name of its own for it (IAM User Guide, service principals)."""
+    return "ec2.amazonaws.com.cn" if partition(region) == "aws-cn" else "ec2.amazonaws.com"
+
+
+def s3_host(region: str) -> str:
+    """S3's name in conditions on `kms:ViaService`."""
+    return f"s3.{region}.{domain(region)}"
+
+
 def managed(region: str, policy: str) -> str:
     """The ARN of a policy that AWS maintains, by its path and name (`AmazonEKSClusterPolicy`)."""
     return f"arn:{partition(region)}:iam::aws:policy/{policy}"
@@ -90,7 +101,7 @@ def logs_use_key(region: str, account: pulumi.Input[str]) -> Statement:
     return Statement(
         sid="LogsEncrypt",
         actions=("kms:Encrypt", "kms:Decrypt", "kms:ReEncrypt*", "kms:GenerateDataKey*", "kms:DescribeKey"),
-        principals={"Service": (f"logs.{region}.amazonaws.com",)},
+        principals={"Service": (f"logs.{region}.{domain(region)}",)},
         conditions={"ArnLike": {"kms:EncryptionContext:aws:logs:arn": pattern}},
     )
 

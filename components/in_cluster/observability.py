@@ -157,7 +157,7 @@ class Observability(pulumi.ComponentResource):
         form = args.spec.form
         before: list[pulumi.Resource] = [*args.after, *self._namespace(), *identity]
         if isinstance(form, SelfHosted):
-            storage_class = form.storage_class
+            storage_class = form.metrics_storage_class
         else:
             storage_class = prometheus.STORAGE_CLASS
             before.append(self._storage_class())

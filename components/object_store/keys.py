@@ -31,7 +31,7 @@ def lustre_uses_key(region: str, account: pulumi.Input[str]) -> Statement:
         actions=_USE,
         principals={"AWS": ("*",)},
         conditions={
-            "StringEquals": {"kms:CallerAccount": account, "kms:ViaService": f"s3.{region}.amazonaws.com"},
+            "StringEquals": {"kms:CallerAccount": account, "kms:ViaService": policy_documents.s3_host(region)},
             "ArnLike": {"aws:PrincipalArn": role},
         },
     )

@@ -67,6 +67,13 @@ CALLERS: Mapping[str, Caller] = {
     "external-dns": Caller(namespace="external-dns", service_account="external-dns"),
     "fluent-bit": Caller(namespace="fluent-bit", service_account="fluent-bit"),
 }
+# What an add-on runs that the stack's own observability runs too (EKS User Guide, community add-ons; CloudWatch User
+# Guide, Container Insights with enhanced observability for EKS; read 2026-11-30).
+SECOND: Mapping[str, str] = {
+    "amazon-cloudwatch-observability": "a second DCGM exporter on nodes with NVIDIA cards",
+    "kube-state-metrics": "a second kube-state-metrics",
+    "prometheus-node-exporter": "a second node exporter, which wants the same port of each node",
+}
 ALWAYS = (
     "vpc-cni",
     "kube-proxy",

@@ -31,6 +31,7 @@ class Part:
 
     addresses: int
     reckoning: str
+    nodes: int = 0
     prefixed: int = 0  # how many of them come in prefixes, which need free blocks of 16
 
 
@@ -58,7 +59,7 @@ def nodes(label: str, count: int, interfaces: int = 1, prefixes: int = PREFIXES)
     """`count` nodes with that many addressed interfaces each and their pods' prefixes."""
     addresses, prefixed = count * (interfaces + prefixes * PREFIX), count * prefixes * PREFIX
     reckoning = f"{label}: {count:,} nodes x ({interfaces} + {prefixes} x {PREFIX}) = {addresses:,}"
-    return Part(addresses=addresses, reckoning=reckoning, prefixed=prefixed)
+    return Part(addresses=addresses, reckoning=reckoning, nodes=count, prefixed=prefixed)
 
 
 def system_prefixes(stack: StackSpec, cat: Catalog) -> int:
@@ -115,6 +116,11 @@ def _spread(
     """The most that one zone gets when the nodes are spread evenly, for each zone."""
     for zone in zones:
         parts[zone].append(nodes(label, ceil(count / len(zones)), interfaces, prefixes))
+
+
+def management_share(pool: PoolSpec, zones: int) -> Part:
+    """What a pool without cards takes of each of so many zones."""
+    return nodes(pool.name, ceil(pool.max_nodes / zones), 1, PREFIXES)
 
 
 def control_need(endpoints: int) -> int:

@@ -197,6 +197,12 @@ def remote_ranges(stack: StackSpec) -> tuple[str, ...]:
     )
 
 
+def remote_pod_ranges(stack: StackSpec) -> tuple[str, ...]:
+    """On-premises ranges of pods, sorted."""
+    networks = stack.form.remote_networks if isinstance(stack.form, Hybrid) else ()
+    return tuple(sorted({each.pod_cidr for each in networks if each.pod_cidr}))
+
+
 def service_cidr(stack: StackSpec) -> str | None:
     """The range of Kubernetes services: the stack's own, or the first that meets none of its networks."""
     if stack.cluster and stack.cluster.service_cidr:

@@ -117,6 +117,14 @@ def bought_nodes(pool: PoolSpec) -> int:
     return max(pool.max_nodes - fixed_nodes(pool), 0)
 
 
+def image_runs_plugin(pool: PoolSpec, cat: Catalog) -> bool:
+    """Whether the pool's image runs a device plugin for its cards itself, beside which a second would register the
+    same resource: Bottlerocket's NVIDIA variants do, as a service of the host (bottlerocket-os/bottlerocket 3992).
+    """
+    family = cat.images.families.get(pool.image_family) if pool.image_family and not pool.image_id else None
+    return family is not None and family.system == "bottlerocket" and family.vendor == "nvidia"
+
+
 def repaired(pool: PoolSpec, cat: Catalog) -> bool:
     """Whether EKS repairs nodes of the pool's groups: those with cards, whose faults end a job anyway, unless said
     otherwise.

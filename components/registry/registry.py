@@ -183,8 +183,7 @@ class Registry(pulumi.ComponentResource):
 
 def prefix(region: str, account_id: pulumi.Input[str]) -> pulumi.Output[str]:
     """The host of the account's registry, whether or not this stack declares it."""
-    suffix = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
-    return pulumi.Output.concat(account_id, f".dkr.ecr.{region}.{suffix}")
+    return pulumi.Output.concat(account_id, f".dkr.ecr.{region}.{policy_documents.domain(region)}")
 
 
 def lifecycle(keep_each: int | None) -> str:

@@ -40,7 +40,7 @@ elif [ "$wanted" -eq 2 ]; then
 else
   for ((place = 0; place < wanted; place++)); do chosen+=("${devices[place * found / wanted]}"); done
 fi
-# The interface of the default route; no packet is sent to the address.
+# The interface with the way out; the address is asked of nobody.
 interface=$(ip -4 route get 192.0.2.1 | sed -n 's/.* dev \([^ ]*\).*/\1/p')
 # Half of it would be worse than none: an LNet that isn't configured sets itself up at the first mount, over TCP.
 trap 'lnetctl lnet unconfigure || true' ERR

@@ -89,13 +89,19 @@ def _nodes_of(pool: PoolSpec, cat: Catalog) -> list[Node]:
     return [cat.instances[name] for name in pool.types if name in cat.instances]
 
 
-def _millicpu(vcpu: int) -> int:
+def _millicpu(node: Node) -> int:
+    vcpu = node.vcpu
+    if isinstance(node, HostSpec) and node.reserved_vcpu is not None:
+        return max((vcpu - node.reserved_vcpu) * 1000, 500)
     # The kubelet keeps 6 % of the first core, 1 % of the second, 0.5 % of two more and 0.25 % of the rest.
     kept = 60 + 10 * min(max(vcpu - 1, 0), 1) + 5 * min(max(vcpu - 2, 0), 2) + round(2.5 * max(vcpu - 4, 0))
     return max(vcpu * 1000 - kept - _DAEMONS_MILLICPU, 500) // 500 * 500
 
 
-def _memory_mib(memory_gib: float, *, huge_pages: bool) -> int:
+def _memory_mib(node: Node, *, huge_pages: bool) -> int:
+    memory_gib = node.memory_gib
+    if isinstance(node, HostSpec) and node.reserved_memory_gib is not None:
+        return max(node.memory_gib - node.reserved_memory_gib, 1) * _GIB
     system = max(512, int(memory_gib // 64) * 512)  # what the node's set-up keeps for the system
     whole = int(memory_gib * _GIB * (1 - KERNEL_SHARE)) - _KUBELET_MIB - _DAEMONS_MIB - system
     return max(whole - (2 * HUGE_PAGES if huge_pages else 0), _GIB) // _GIB * _GIB
@@ -129,8 +135,8 @@ def machine_of(pool: PoolSpec, cat: Catalog) -> Machine | None:
         cards=cards,
         family=found,
         rdma=bool(devices),
-        millicpu=min(_millicpu(each.vcpu) for each in found_nodes),
-        memory_mib=min(_memory_mib(each.memory_gib, huge_pages=pages) for each in found_nodes),
+        millicpu=min(_millicpu(each) for each in found_nodes),
+        memory_mib=min(_memory_mib(each, huge_pages=pages) for each in found_nodes),
         disk_gib=min(_disk_gib(pool, each) for each in found_nodes),
         extended=dict(sorted(shared.items())),
     )

@@ -202,6 +202,21 @@ def addons_may_call_aws(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             yield Problem(id="addon-logs-for-ever", path=path, said=said, hint=hint, severity="warning")
 
 
+@rule()
+def addons_bring_nothing_twice(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
+    """The stack runs Prometheus with its exporters already."""
+    for name in sorted(stack.cluster.addons) if stack.cluster else ():
+        if name in addons.SECOND:
+            said = f"{name} brings {addons.SECOND[name]}, which this stack runs already"
+            yield Problem(
+                id="addon-twice",
+                path=f"cluster.addons.{name}",
+                said=said,
+                hint="take it out: Prometheus in the namespace monitoring has these metrics",
+                severity="warning",
+            )
+
+
 def _version_fits(name: str, version: str, cluster: ClusterSpec, path: str) -> Iterator[Problem]:
     if not _ADDON_VERSION.match(version):
         said = f'"{version}" is no version of an EKS add-on'

@@ -80,18 +80,18 @@ def former_names_are_free(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     present = {pool.name: f"pools[{index}]" for index, pool in enumerate(stack.pools)}
     seen: dict[str, str] = {}
     for index, pool in enumerate(stack.pools):
-        if pool.formerly is None:
+        if pool.previous_name is None:
             continue
-        taken = present.get(pool.formerly) or seen.get(pool.formerly)
+        taken = present.get(pool.previous_name) or seen.get(pool.previous_name)
         if taken:
             who = "the pool itself" if taken == f"pools[{index}]" else taken
             yield Problem(
                 id="former-name-taken",
-                path=f"pools[{index}].formerly",
-                said=f'the resources of "{pool.formerly}" belong to {who}',
+                path=f"pools[{index}].previous_name",
+                said=f'the resources of "{pool.previous_name}" belong to {who}',
                 hint="name what this pool was called before, which no pool is called now, or take the line away",
             )
-        seen.setdefault(pool.formerly, f"pools[{index}]")
+        seen.setdefault(pool.previous_name, f"pools[{index}]")
 
 
 @rule(each="pools")

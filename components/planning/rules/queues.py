@@ -91,7 +91,10 @@ def queue_holds_whole_nodes(stack: StackSpec, cat: Catalog) -> Iterator[Problem]
             continue
         below, rest = queue.cards - queue.cards % per_node, queue.cards % per_node
         said = f"{queue.cards} cards are no whole number of nodes of {per_node}: the last {rest} can never be used"
-        better = f"use {below} or {below + per_node}" if below else f"use {per_node}"
+        # A number beyond the pool's own would only be told next.
+        there = queue_cards(pools[queue.pool], cat)
+        fitting = [str(each) for each in (below, below + per_node) if 0 < each <= there]
+        better = f"use {listed(fitting or [there or per_node], 'or')}"
         if below:
             yield Problem(id="queue-partial-node", path=f"{path}.cards", said=said, hint=better, severity="warning")
         else:

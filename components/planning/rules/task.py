@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import gcd
 
 from components import accelerators, fabrics, file_systems
-from components.catalog import Catalog
+from components.catalog import Catalog, regions
 from components.catalog.contract import WORDS
 from components.naming import did_you_mean, listed
 from components.planning import credentials
@@ -265,7 +265,7 @@ def image_can_be_pulled(case: Case) -> Iterator[Problem]:
     if case.pool is None or not case.per_node:
         return
     match = _ACCOUNT_REGISTRY.match(registry)
-    wanted = f"ACCOUNT.dkr.ecr.{case.stack.region}.amazonaws.com"
+    wanted = f"ACCOUNT.dkr.ecr.{case.stack.region}.{regions.domain(case.stack.region)}"
     if not match:
         said = (
             f'nodes of pool "{case.pool.name}" have no way out of the compute network, and the image is at'

@@ -96,12 +96,13 @@ def pool_zone_offers_its_types(stack: StackSpec, cat: Catalog) -> Iterator[Probl
             # there.
             if missing and (len(missing) == len(pool.types) or len(pool.types) == 1):
                 said = f"{zone} does not offer {listed(missing)}"
-                hint = _where(pool, stack, cat) if named else f"set zones to those that do: {_zones(pool, stack, cat)}"
+                here = [each for each in offering(pool, stack, cat) if each in stack.zones]
+                hint = (
+                    f"set zones to those that do: [{', '.join(here)}]"
+                    if here and not named
+                    else _where(pool, stack, cat)
+                )
                 yield Problem(id="zone-without-type", path=where, said=said, hint=hint)
-
-
-def _zones(pool: PoolSpec, stack: StackSpec, cat: Catalog) -> str:
-    return f"[{', '.join(zone for zone in offering(pool, stack, cat) if zone in stack.zones)}]"
 
 
 @rule(each="pools")

@@ -63,6 +63,13 @@ def test_self_hosted_rdma_asks_for_its_devices_and_refuses_to_fall_back(kind: st
     assert FABRICS[kind].refusal(own, without) == f"hosts.rdma_devices is 0, and {kind} needs at least 1"
 
 
+@pytest.mark.parametrize("kind", ["infiniband", "roce"])
+def test_named_adapters_are_the_only_ones_that_carry_collectives(kind: str) -> None:
+    hosts = HostSpec.model_validate({**HOSTS, "rdma_adapters": ("mlx5_0", "mlx5_4:1")})
+    own = pool(instance_type=None, hosts=hosts.model_dump(), fabric=kind)
+    assert FABRICS[kind].environment(own, hosts)["NCCL_IB_HCA"] == "=mlx5_0,mlx5_4:1"
+
+
 def test_tcp_needs_nothing_and_says_so_to_nccl(cat: Catalog) -> None:
     machine = cat.instance("g5.8xlarge")
     tcp = FABRICS["tcp"]

@@ -35,10 +35,10 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
     ),
     (
         "a former name that is the pool's own",
-        {**PRETRAIN, "formerly": "pretrain"},
+        {**PRETRAIN, "previous_name": "pretrain"},
         [
             (
-                'pools[0].formerly: the resources of "pretrain" belong to the pool itself; name what this pool was'
+                'pools[0].previous_name: the resources of "pretrain" belong to the pool itself; name what this pool was'
                 " called before, which no pool is called now, or take the line away"
             ),
         ],
