@@ -34,6 +34,7 @@ DATASET_PATH = "DATASET_PATH"
 CACHE_PATH = "CACHE_PATH"
 CHECKPOINT_PATH = "CHECKPOINT_PATH"
 CHECKPOINT_INTERVAL_STEPS = "CHECKPOINT_INTERVAL_STEPS"
+PREPROCESS_WORKERS = "PREPROCESS_WORKERS"
 CHECKPOINT_KEEP_LAST = "CHECKPOINT_KEEP_LAST"
 CHECKPOINT_LOCAL_PATH = "CHECKPOINT_LOCAL_PATH"
 CHECKPOINT_LOCAL_INTERVAL_STEPS = "CHECKPOINT_LOCAL_INTERVAL_STEPS"
@@ -121,7 +122,7 @@ VERDICTS: dict[int, str] = {
     SEGMENTATION_FAULT: "restart",
     STOPPED: "disruption",
 }
-# Faults of a process alone: the launcher starts the processes again before the gang is placed again.
+# Faults of a process alone: the launcher starts the processes again before the gang is placed anew.
 IN_PLACE: tuple[int, ...] = (
     FAILED,
     HUNG,

@@ -246,7 +246,13 @@ LIMITS = Limits(
         }
     ),
     lustre_tiered_throughput=_limit(
-        "throughput of intelligent tiering per region", 100_000, "MB/s", _FSX, service="fsx", unverified=True
+        "throughput of intelligent tiering per region",
+        100_000,
+        "MB/s",
+        _FSX,
+        service="fsx",
+        unverified=True,
+        adjustable=False,
     ),
     vcpus=MappingProxyType(_vcpus()),
     block_codes=MappingProxyType(

@@ -76,5 +76,5 @@ def test_a_secret_is_named_in_the_job_and_its_value_is_nowhere() -> None:
     )
     case = task_rules.Case(task=given, stack=PROD, cat=CAT)
     assert not [*task_rules.credentials_are_referenced(case)]
-    found = environment.variables(given, PROD.pool("finetune"), CAT, Cards(8))
+    found = environment.variables(given, PROD, PROD.pool("finetune"), CAT, Cards(8))
     assert {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "hub", "key": "token"}}} in found
