@@ -87,30 +87,20 @@ def test_drift_is_shown_by_a_refresh_and_mended_by_an_up(dev: Engine) -> None:
 
 @pytest.mark.proves(
     broken="a node group was deleted by hand",
-    promised=(
-        "refresh drops it from the state, and up makes it again, with its auto-scaling group's tags and nothing else"
-    ),
+    promised="refresh drops it from the state, and up makes it again, and nothing else",
 )
-@pytest.mark.parametrize("group", ["cluster-system", "preprocess-nodes-on-demand"])
+@pytest.mark.parametrize("group", ["cluster-system"])
 def test_a_resource_deleted_by_hand_is_made_again(dev: Engine, group: str) -> None:
     state = dev.state()
     lost = next(
         resource["urn"] for resource in state if resource["urn"].endswith(f"aws:eks/nodeGroup:NodeGroup::{group}")
     )
-    # Tags that EKS doesn't copy are set on the group's auto-scaling group, and the new node group has a new one.
-    followers = {
-        resource["urn"]
-        for resource in state
-        if lost in (resource.get("dependencies") or ()) and resource["type"] == "aws:autoscaling/tag:Tag"
-    }
-    assert bool(followers) == group.startswith("preprocess")
     dev.behave(gone=[f"NodeGroup::{group}$"])
     dev.refresh().must()
     assert lost not in {resource["urn"] for resource in dev.state()}
     dev.behave()
     changed = dev.up().must().changed()
-    assert changed.pop(lost) == "create"
-    assert set(changed) == followers
+    assert changed == {lost: "create"}
 
 
 @pytest.mark.proves(
