@@ -7,7 +7,7 @@ limits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 from typing import Final, Literal
@@ -230,8 +230,3 @@ def pull_plan(stack: StackSpec, cat: Catalog) -> PullPlan | None:
         download_seconds=registry.image_gib * 1024**3 / _NODE_BYTES_PER_SECOND,
         preloaded=bool(registry.preload),
     )
-
-
-def registries(found: Iterable[Mirrored]) -> tuple[str, ...]:
-    """Publishers of the cached images, sorted."""
-    return tuple(sorted({each.registry for each in found if each.how == "cached"}))

@@ -25,6 +25,7 @@ from components.spec.reading.reader import read_config
 from infra.build import build
 from infra.settings import STACKS, Settings, from_file
 from tests.declared import Record, run
+from tests.given import shuffled
 from tests.whole import NAMES, recording
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -37,18 +38,6 @@ def declared(name: str, known: bool = False, stack: str | None = None) -> tuple[
         return tuple(recording(name, known=known).records)
     settings = from_file(name)
     return tuple(run(lambda: build(settings), stack=stack, known=known).records)
-
-
-def shuffled(value: Any, rng: random.Random) -> Any:
-    if isinstance(value, dict):
-        keys = list(value)
-        rng.shuffle(keys)
-        return {key: shuffled(value[key], rng) for key in keys}
-    if isinstance(value, list):
-        items = [shuffled(item, rng) for item in value]
-        rng.shuffle(items)
-        return items
-    return value
 
 
 def settings_of(config: dict[str, Any], name: str) -> Settings:

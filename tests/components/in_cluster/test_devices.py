@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from components import accelerators, node_labels
-from components.accelerators import Accelerator, DevicePlugin, HostMount
 from components.in_cluster.devices import Devices, DevicesArgs
 from components.manifests.jobs import jobset
 from components.manifests.queues import kueue
@@ -18,7 +17,7 @@ from components.planning.pool import Pool
 from components.spec.stack import StackSpec
 from tests.components.in_cluster.declared_in_cluster import REGISTRY, records, wrong
 from tests.declared import Record, named, of_type
-from tests.given import CAT, SMALL_TASK, STACKS, stack, stack_of, task_of
+from tests.given import CAT, SMALL_TASK, STACKS, made_up_accelerator, stack, stack_of, task_of
 
 
 def declared(given: StackSpec) -> list[Record]:
@@ -142,27 +141,10 @@ def test_every_object_has_an_explicit_provider_and_the_name_people_look_for():
 
 
 def test_a_made_up_family_gets_plugin_queue_and_job_without_a_change_to_any_component(monkeypatch: pytest.MonkeyPatch):
-    acme = Accelerator(
-        vendor="acme",
-        resource_name="acme.example/npu",
-        image_families={"x86_64": "CUSTOM"},
-        collective_backend="acl",
-        device_plugin=DevicePlugin(
-            name="acme-device-plugin",
-            image="nvidia-device-plugin",
-            resource_name="acme.example/npu",
-            mounts=(
-                HostMount(
-                    name="plugins", path="/var/lib/kubelet/device-plugins", mount="/var/lib/kubelet/device-plugins"
-                ),
-            ),
-        ),
-        environment={"ACME_CARDS": "{cards}"},
-    )
-    monkeypatch.setitem(accelerators.FAMILIES, "acme", acme)
+    monkeypatch.setitem(accelerators.FAMILIES, "acme", made_up_accelerator())
     known = CAT.instance("p5.48xlarge")
     assert known.accelerator is not None
-    cards = replace(known.accelerator, vendor="acme", model="NPU")  # type: ignore[arg-type] - a vendor the catalog's words don't have yet
+    cards = replace(known.accelerator, vendor="acme", model="NPU")
     cat = CAT.with_instance(replace(known, name="acme1.48xlarge", family="acme1", accelerator=cards))
     given = stack_of(
         pools=(
