@@ -1,7 +1,7 @@
 """What machines have and what things cost, read from the project's dated files as data.
 
-The pack reads `components/catalog/data/*.json` itself, because a pack that the engine starts may import nothing of the project. It hides
-where a region's price comes from; a price that isn't there is None and never 0.
+The pack reads `components/catalog/data/*.json` itself, because a pack that the engine starts may import nothing of the
+project. It hides where a region's price comes from; a price that isn't there is None and never 0.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ class Catalog:
         listed = self._on_demand(machine, region)
         if listed is None:
             return None
-        # Without a spot figure of the region: a third of the list price is usual, and the list price is the most it can be.
+        # Without a spot figure of the region: a third of the list price is usual, and the list price is the most it can
+        # be.
         return (listed * 0.3, listed * 0.6, listed) if capacity == "spot" else (listed, listed, listed)
 
     def _on_demand(self, machine: Machine, region: str) -> float | None:
@@ -71,7 +72,10 @@ class Catalog:
         if isinstance(elsewhere, int | float):
             return float(elsewhere)
         family = machine.name.partition(".")[0]
-        same = [*machines.get("as_us_east_1", {}).get(region, ()), *machines.get("as_us_east_1_unverified", {}).get(region, ())]
+        same = [
+            *machines.get("as_us_east_1", {}).get(region, ()),
+            *machines.get("as_us_east_1_unverified", {}).get(region, ()),
+        ]
         return machine.on_demand_usd if region == "us-east-1" or family in same or machine.name in same else None
 
 
@@ -87,4 +91,10 @@ def _machine(name: str, entry: Mapping[str, Any]) -> Machine:
     accelerator = entry.get("accelerator") or {}
     spot = {region: (float(low), float(high)) for region, (low, high) in (entry.get("spot_usd_per_hour") or {}).items()}
     network = entry.get("network") or {}
-    return Machine(name, int(accelerator.get("count") or 0), int(network.get("max_efa") or 0), entry.get("on_demand_usd_per_hour"), spot)
+    return Machine(
+        name,
+        int(accelerator.get("count") or 0),
+        int(network.get("max_efa") or 0),
+        entry.get("on_demand_usd_per_hour"),
+        spot,
+    )

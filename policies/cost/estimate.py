@@ -1,7 +1,7 @@
 """An estimate: what a stack costs a month by its declarations alone, for when nobody hands in the cost model's figure.
 
-It prices what has a size (machines, volumes, file systems, control planes, gateways, endpoints, keys); what depends on use, and what has
-no known price, is listed as unpriced and never counted as 0.
+It prices what has a size (machines, volumes, file systems, control planes, gateways, endpoints, keys); what depends on
+use, and what has no known price, is listed as unpriced and never counted as 0.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from policies.cost.catalog import HOURS_A_MONTH, Catalog
 from policies.cost.purchases import Purchase, purchases
-from policies.resources import Resource, Stack
-from policies.types import (
+from policies.declared.resources import Resource, Stack
+from policies.declared.types import (
     ADDRESS,
     BUCKET,
     CLUSTER,
@@ -24,7 +24,7 @@ from policies.types import (
     VOLUME,
     VPC_ENDPOINT,
 )
-from policies.values import Node
+from policies.declared.values import Node
 
 BY_USE = (BUCKET, REPOSITORY, LOG_GROUP)
 
@@ -63,7 +63,9 @@ class Estimate:
         return tuple(line for line in self.lines if line.expected is None)
 
     def drivers(self, count: int = 3) -> tuple[Line, ...]:
-        return tuple(sorted((line for line in self.lines if line.expected), key=lambda line: -(line.expected or 0))[:count])
+        return tuple(
+            sorted((line for line in self.lines if line.expected), key=lambda line: -(line.expected or 0))[:count]
+        )
 
 
 def region_of(resource: Resource, default: str) -> str:
@@ -98,9 +100,13 @@ def _machines(purchase: Purchase, catalog: Catalog, region: str) -> Iterator[Lin
     names = [node.value for node in purchase.types if isinstance(node.value, str) and not node.opaque]
     rates = [rate for name in names if (rate := catalog.hourly(name, where, purchase.capacity)) is not None]
     if not names or sizes[2] is None or len(rates) < len(names):
-        lacking = next((name for name in names if catalog.hourly(name, where, purchase.capacity) is None), "its type or number")
+        lacking = next(
+            (name for name in names if catalog.hourly(name, where, purchase.capacity) is None), "its type or number"
+        )
         if sizes[2] != 0:
-            yield Line(purchase.resource, None, None, None, f"has no known price: {lacking} as {purchase.capacity} in {where}")
+            yield Line(
+                purchase.resource, None, None, None, f"has no known price: {lacking} as {purchase.capacity} in {where}"
+            )
         return
     low, expected, high = min(rate[0] for rate in rates), rates[0][1], max(rate[2] for rate in rates)
     volume = _volumes_of(purchase, catalog, where)
@@ -113,7 +119,10 @@ def _volumes_of(purchase: Purchase, catalog: Catalog, region: str) -> float:
         return 0
     price = catalog.price("ebs-gp3", region) or 0
     mappings = purchase.template.at("blockDeviceMappings")
-    return sum((_number(mapping.at("ebs", "volumeSize")) or 0) * price for mapping in ([] if mappings.opaque else mappings.elements()))
+    return sum(
+        (_number(mapping.at("ebs", "volumeSize")) or 0) * price
+        for mapping in ([] if mappings.opaque else mappings.elements())
+    )
 
 
 def _sized(resource: Resource, catalog: Catalog, region: str) -> Line | None:
@@ -152,12 +161,20 @@ def _lustre(resource: Resource, catalog: Catalog, region: str) -> Line:
     if size is None:
         return Line(resource, None, None, None, "has no known size")
     storage = str(resource.at("storageType").value or "SSD").lower()
-    item = "lustre-scratch" if kind.startswith("SCRATCH") else f"lustre-{kind.lower().replace('_', '-')}-{storage}-{int(throughput or 0)}"
+    item = (
+        "lustre-scratch"
+        if kind.startswith("SCRATCH")
+        else f"lustre-{kind.lower().replace('_', '-')}-{storage}-{int(throughput or 0)}"
+    )
     return _line(resource, catalog, region, [(item, size)])
 
 
 def _line(
-    resource: Resource, catalog: Catalog, region: str, items: list[tuple[str, float]], extra: list[tuple[str, float]] | None = None
+    resource: Resource,
+    catalog: Catalog,
+    region: str,
+    items: list[tuple[str, float]],
+    extra: list[tuple[str, float]] | None = None,
 ) -> Line:
     """The sum of items times their prices; `extra` is what only the high figure has."""
     total = 0.0

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from policies.cost.rules import account, machines, storage
-from policies.pack import Pack
-from policies.rules import rules_of
+from policies.packs.pack import Pack
+from policies.packs.policy_rule import rules_of
 
 PACK = Pack(
     name="cost",

@@ -1,6 +1,7 @@
 """A purchase: machines that a resource buys, of which types, how, and how many.
 
-Hides the shapes in which machines are bought: node groups with their template, single instances, auto-scaling groups, Karpenter's pools.
+Hides the shapes in which machines are bought: node groups with their template, single instances, auto-scaling groups,
+Karpenter's pools.
 """
 
 from __future__ import annotations
@@ -8,9 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from policies.resources import Resource, Stack
-from policies.types import AUTOSCALING_GROUP, INSTANCE, KARPENTER_POOL, LAUNCH_TEMPLATE, NODE_GROUP, SPOT_REQUEST
-from policies.values import Node
+from policies.declared.resources import Resource, Stack
+from policies.declared.types import (
+    AUTOSCALING_GROUP,
+    INSTANCE,
+    KARPENTER_POOL,
+    LAUNCH_TEMPLATE,
+    NODE_GROUP,
+    SPOT_REQUEST,
+)
+from policies.declared.values import Node
 
 BUYING = (NODE_GROUP, INSTANCE, SPOT_REQUEST, AUTOSCALING_GROUP, LAUNCH_TEMPLATE)
 KARPENTER_CAPACITY = "karpenter.sh/capacity-type"
@@ -104,7 +112,9 @@ def _autoscaling(stack: Stack, group: Resource) -> Purchase:
     spot = (not policy.absent and share not in (None, 100) and isinstance(share, int | float) and share < 100) or (
         template is not None and template.at("instanceMarketOptions", "marketType").value == "spot"
     )
-    return Purchase(group, types, spot, False, template, group.at("minSize"), group.at("desiredCapacity"), group.at("maxSize"))
+    return Purchase(
+        group, types, spot, False, template, group.at("minSize"), group.at("desiredCapacity"), group.at("maxSize")
+    )
 
 
 def requirement(pool: Resource, key: str) -> list[Node]:

@@ -1,6 +1,8 @@
-"""A small stack in which every rule of both packs has something to pass: the ground on which cases and planted mistakes stand.
+"""A small stack in which every rule of both packs has something to pass: the ground on which cases and planted mistakes
+stand.
 
-Values that another resource would give are known here, so that nothing is left unjudged; `depends_on` says what they came from.
+Values that another resource would give are known here, so that nothing is left unjudged; `depends_on` says what they
+came from.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ def urn(type_: str, name: str) -> str:
     return f"urn:pulumi:good::trainshed::{type_}::{name}"
 
 
-def record(type_: str, name: str, inputs: dict[str, Any], *, after: Iterable[str] = (), protect: bool = False) -> Record:
+def record(
+    type_: str, name: str, inputs: dict[str, Any], *, after: Iterable[str] = (), protect: bool = False
+) -> Record:
     return {
         "urn": urn(type_, name),
         "type": type_,
@@ -59,7 +63,10 @@ def _network() -> list[Record]:
             after=[vpc],
         ),
         record(
-            "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup", "net-default", {"vpcId": "vpc-1", "ingress": [], "egress": []}, after=[vpc]
+            "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup",
+            "net-default",
+            {"vpcId": "vpc-1", "ingress": [], "egress": []},
+            after=[vpc],
         ),
         record(
             "aws:ec2/subnet:Subnet",
@@ -82,9 +89,15 @@ def _network() -> list[Record]:
         record("aws:ec2/internetGateway:InternetGateway", "net-out", {"id": "igw-1", "vpcId": "vpc-1"}, after=[vpc]),
         record("aws:ec2/routeTable:RouteTable", "net-public", {"id": "rtb-1", "vpcId": "vpc-1"}, after=[vpc]),
         record(
-            "aws:ec2/route:Route", "net-public-out", {"routeTableId": "rtb-1", "destinationCidrBlock": "0.0.0.0/0", "gatewayId": "igw-1"}
+            "aws:ec2/route:Route",
+            "net-public-out",
+            {"routeTableId": "rtb-1", "destinationCidrBlock": "0.0.0.0/0", "gatewayId": "igw-1"},
         ),
-        record("aws:ec2/routeTableAssociation:RouteTableAssociation", "net-public", {"routeTableId": "rtb-1", "subnetId": "subnet-2"}),
+        record(
+            "aws:ec2/routeTableAssociation:RouteTableAssociation",
+            "net-public",
+            {"routeTableId": "rtb-1", "subnetId": "subnet-2"},
+        ),
         record("aws:ec2/eip:Eip", "net-nat", {"id": "eipalloc-1", "domain": "vpc", "tags": TAGS}),
         record(
             "aws:ec2/natGateway:NatGateway",
@@ -112,7 +125,12 @@ def _network() -> list[Record]:
         record(
             "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule",
             "net-efa-out",
-            {"securityGroupId": "sg-1", "referencedSecurityGroupId": "sg-1", "ipProtocol": "-1", "description": "EFA to the group itself"},
+            {
+                "securityGroupId": "sg-1",
+                "referencedSecurityGroupId": "sg-1",
+                "ipProtocol": "-1",
+                "description": "EFA to the group itself",
+            },
             after=[efa],
         ),
         record(
@@ -184,7 +202,11 @@ def _cluster() -> list[Record]:
                 "accessScope": {"type": "namespace", "namespaces": ["training"]},
             },
         ),
-        record("aws:eks/accessEntry:AccessEntry", "admin", {"clusterName": "main", "principalArn": ADMIN, "kubernetesGroups": ["viewers"]}),
+        record(
+            "aws:eks/accessEntry:AccessEntry",
+            "admin",
+            {"clusterName": "main", "principalArn": ADMIN, "kubernetesGroups": ["viewers"]},
+        ),
         record(
             "aws:ec2/launchTemplate:LaunchTemplate",
             "pretrain",
@@ -194,7 +216,13 @@ def _cluster() -> list[Record]:
                 "blockDeviceMappings": [
                     {
                         "deviceName": "/dev/xvda",
-                        "ebs": {"encrypted": "true", "volumeType": "gp3", "volumeSize": 200, "iops": 3000, "throughput": 125},
+                        "ebs": {
+                            "encrypted": "true",
+                            "volumeType": "gp3",
+                            "volumeSize": 200,
+                            "iops": 3000,
+                            "throughput": 125,
+                        },
                     }
                 ],
                 "networkInterfaces": [
@@ -249,7 +277,11 @@ def _cluster() -> list[Record]:
         record(
             "aws:scheduler/schedule:Schedule",
             "finetune-down",
-            {"scheduleExpression": "at(2026-12-24T10:30:00)", "scheduleExpressionTimezone": "UTC", "target": {"arn": "x", "roleArn": "y"}},
+            {
+                "scheduleExpression": "at(2026-12-24T10:30:00)",
+                "scheduleExpressionTimezone": "UTC",
+                "target": {"arn": "x", "roleArn": "y"},
+            },
             after=[block],
         ),
         record(
@@ -312,7 +344,14 @@ def _cluster() -> list[Record]:
         record(
             "aws:ebs/volume:Volume",
             "scratch",
-            {"encrypted": True, "type": "gp3", "size": 100, "availabilityZone": "us-west-2a", "kmsKeyId": KEY_ARN, "tags": TAGS},
+            {
+                "encrypted": True,
+                "type": "gp3",
+                "size": 100,
+                "availabilityZone": "us-west-2a",
+                "kmsKeyId": KEY_ARN,
+                "tags": TAGS,
+            },
         ),
         record("aws:ebs/encryptionByDefault:EncryptionByDefault", "default", {"enabled": True}),
     ]
@@ -332,7 +371,11 @@ def _identity() -> list[Record]:
         record(
             "aws:iam/role:Role",
             "nodes",
-            {"name": "nodes", "arn": f"arn:aws:iam::{ACCOUNT}:role/nodes", "assumeRolePolicy": trust("ec2.amazonaws.com")},
+            {
+                "name": "nodes",
+                "arn": f"arn:aws:iam::{ACCOUNT}:role/nodes",
+                "assumeRolePolicy": trust("ec2.amazonaws.com"),
+            },
         ),
         record(
             "aws:iam/rolePolicyAttachment:RolePolicyAttachment",
@@ -371,7 +414,9 @@ def _storage() -> list[Record]:
     )
     encryption = {"sseAlgorithm": "aws:kms", "kmsMasterKeyId": KEY_ARN}
     return [
-        record("aws:s3/bucket:Bucket", "data", {"bucket": "acme-data", "forceDestroy": False, "tags": TAGS}, protect=True),
+        record(
+            "aws:s3/bucket:Bucket", "data", {"bucket": "acme-data", "forceDestroy": False, "tags": TAGS}, protect=True
+        ),
         record(
             "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock",
             "data",
@@ -389,7 +434,10 @@ def _storage() -> list[Record]:
         record(
             "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration",
             "data",
-            {"bucket": "acme-data", "rules": [{"applyServerSideEncryptionByDefault": encryption, "bucketKeyEnabled": True}]},
+            {
+                "bucket": "acme-data",
+                "rules": [{"applyServerSideEncryptionByDefault": encryption, "bucketKeyEnabled": True}],
+            },
             after=[bucket],
         ),
         record(
@@ -441,7 +489,13 @@ def _storage() -> list[Record]:
         record(
             "aws:fsx/lustreFileSystem:LustreFileSystem",
             "warm",
-            {"id": "fs-2", "deploymentType": "SCRATCH_2", "storageCapacity": 1200, "subnetIds": "subnet-1", "tags": TAGS},
+            {
+                "id": "fs-2",
+                "deploymentType": "SCRATCH_2",
+                "storageCapacity": 1200,
+                "subnetIds": "subnet-1",
+                "tags": TAGS,
+            },
         ),
         record(
             "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation",
@@ -459,7 +513,9 @@ def _storage() -> list[Record]:
                 "tags": TAGS,
             },
         ),
-        record("aws:ecr/lifecyclePolicy:LifecyclePolicy", "trainer", {"repository": "trainer", "policy": '{"rules": []}'}),
+        record(
+            "aws:ecr/lifecyclePolicy:LifecyclePolicy", "trainer", {"repository": "trainer", "policy": '{"rules": []}'}
+        ),
     ]
 
 
@@ -497,13 +553,21 @@ def _account() -> list[Record]:
         ),
         record("aws:guardduty/detector:Detector", "account", {"enable": True}),
         record(
-            "aws:guardduty/detectorFeature:DetectorFeature", "audit", {"detectorId": "d-1", "name": "EKS_AUDIT_LOGS", "status": "ENABLED"}
+            "aws:guardduty/detectorFeature:DetectorFeature",
+            "audit",
+            {"detectorId": "d-1", "name": "EKS_AUDIT_LOGS", "status": "ENABLED"},
         ),
         record("aws:sns/topic:Topic", "alerts", {"kmsMasterKeyId": KEY_ARN}),
         record(
             "aws:budgets/budget:Budget",
             "month",
-            {"budgetType": "COST", "limitAmount": "500000", "limitUnit": "USD", "timeUnit": "MONTHLY", "notifications": told},
+            {
+                "budgetType": "COST",
+                "limitAmount": "500000",
+                "limitUnit": "USD",
+                "timeUnit": "MONTHLY",
+                "notifications": told,
+            },
         ),
         record(
             "aws:costexplorer/anomalyMonitor:AnomalyMonitor",
@@ -527,7 +591,10 @@ def pod_spec() -> dict[str, Any]:
                     "allowPrivilegeEscalation": False,
                     "capabilities": {"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]},
                 },
-                "resources": {"limits": {"memory": "1800Gi", "nvidia.com/gpu": 8}, "requests": {"cpu": "96", "nvidia.com/gpu": 8}},
+                "resources": {
+                    "limits": {"memory": "1800Gi", "nvidia.com/gpu": 8},
+                    "requests": {"cpu": "96", "nvidia.com/gpu": 8},
+                },
                 "ports": [{"containerPort": 29500}],
                 "env": [{"name": "NCCL_DEBUG", "value": "WARN"}],
             }
@@ -555,13 +622,19 @@ def _kubernetes() -> list[Record]:
         record(
             "kubernetes:networking.k8s.io/v1:NetworkPolicy",
             "training-deny",
-            {"metadata": {"namespace": "training", "name": "deny"}, "spec": {"podSelector": {}, "policyTypes": ["Ingress"]}},
+            {
+                "metadata": {"namespace": "training", "name": "deny"},
+                "spec": {"podSelector": {}, "policyTypes": ["Ingress"]},
+            },
             after=[namespace],
         ),
         record(
             "kubernetes:rbac.authorization.k8s.io/v1:ClusterRole",
             "reader",
-            {"metadata": {"name": "reader"}, "rules": [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list"]}]},
+            {
+                "metadata": {"name": "reader"},
+                "rules": [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list"]}],
+            },
         ),
         record(
             "kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding",
@@ -576,9 +649,16 @@ def _kubernetes() -> list[Record]:
         record(
             "kubernetes:apps/v1:Deployment",
             "web",
-            {"metadata": {"name": "web", "namespace": "training"}, "spec": {"selector": {}, "template": {"spec": pod_spec()}}},
+            {
+                "metadata": {"name": "web", "namespace": "training"},
+                "spec": {"selector": {}, "template": {"spec": pod_spec()}},
+            },
         ),
-        record("kubernetes:storage.k8s.io/v1:StorageClass", "fast", {"provisioner": "ebs.csi.aws.com", "parameters": {"type": "gp3"}}),
+        record(
+            "kubernetes:storage.k8s.io/v1:StorageClass",
+            "fast",
+            {"provisioner": "ebs.csi.aws.com", "parameters": {"type": "gp3"}},
+        ),
     ]
 
 

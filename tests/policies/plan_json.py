@@ -1,8 +1,8 @@
 """A Terraform plan as checkov reads it, rendered from a preview's records.
 
-Plan JSON is the one input by which checkov judges as it judges HCL (in `.tf.json` it skips IAM checks). Values stand under
-`planned_values`, what is unknown under `after_unknown`, and who refers to whom under `configuration`, without which checkov's joins see
-nothing.
+Plan JSON is the one input by which checkov judges as it judges HCL (in `.tf.json` it skips IAM checks). Values stand
+under `planned_values`, what is unknown under `after_unknown`, and who refers to whom under `configuration`, without
+which checkov's joins see nothing.
 """
 
 from __future__ import annotations
@@ -106,7 +106,9 @@ def references(record: Mapping[str, Any], by_urn: Mapping[str, Mapping[str, Any]
     wired: Mapping[str, Iterable[str]] = record.get("property_dependencies") or {}
     found: dict[str, Any] = {}
     for key, value in record["inputs"].items():
-        others = [by_urn[urn] for urn in (wired.get(key) or record["depends_on"]) if urn in by_urn and urn != record["urn"]]
+        others = [
+            by_urn[urn] for urn in (wired.get(key) or record["depends_on"]) if urn in by_urn and urn != record["urn"]
+        ]
         if (expression := _expression(value, others)) is not None:
             found[SINGULAR.get(key, snake(key))] = expression
     return found
@@ -114,7 +116,11 @@ def references(record: Mapping[str, Any], by_urn: Mapping[str, Mapping[str, Any]
 
 def _expression(value: Any, others: list[Mapping[str, Any]]) -> Any:
     if isinstance(value, Mapping):
-        inner = {SINGULAR.get(key, snake(key)): part for key, given in value.items() if (part := _expression(given, others)) is not None}
+        inner = {
+            SINGULAR.get(key, snake(key)): part
+            for key, given in value.items()
+            if (part := _expression(given, others)) is not None
+        }
         return [inner]
     if isinstance(value, list | tuple) and any(isinstance(part, Mapping) for part in value):
         return [part for each in value for part in _expression(each, others)]
@@ -143,10 +149,20 @@ def plan(records: Iterable[Mapping[str, Any]]) -> str:
     changes: list[dict[str, Any]] = []
     configured: list[dict[str, Any]] = []
     for record in aws:
-        head = {"address": address(record), "mode": "managed", "type": terraform_type(record["type"]), "name": label(record["name"])}
+        head = {
+            "address": address(record),
+            "mode": "managed",
+            "type": terraform_type(record["type"]),
+            "name": label(record["name"]),
+        }
         head["provider_name"] = "registry.terraform.io/hashicorp/aws"
         values = _documents(block(record["inputs"], unknown=False))
-        change = {"actions": ["create"], "before": None, "after": values, "after_unknown": block(record["inputs"], unknown=True)}
+        change = {
+            "actions": ["create"],
+            "before": None,
+            "after": values,
+            "after_unknown": block(record["inputs"], unknown=True),
+        }
         planned.append({**head, "schema_version": 0, "values": values})
         changes.append({**head, "change": change})
         configured.append({**head, "provider_config_key": "aws", "expressions": references(record, by_urn)})

@@ -1,6 +1,8 @@
-"""Planted mistakes: each a small change to the good stack, the rules that must say so, and what checkov is asked about it.
+"""Planted mistakes: each a small change to the good stack, the rules that must say so, and what checkov is asked about
+it.
 
-The first nine are those of which checkov caught one. `checkov` names the check that would mean the same mistake, where checkov has one.
+The first nine are those of which checkov caught one. `checkov` names the check that would mean the same mistake, where
+checkov has one.
 """
 
 from __future__ import annotations
@@ -88,7 +90,9 @@ def policy(action: str | list[str], resource: str = "*") -> str:
 
 def ingress(name: str, **inputs: Any) -> Record:
     return record(
-        "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule", name, {"securityGroupId": "sg-1", "description": "d", **inputs}
+        "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
+        name,
+        {"securityGroupId": "sg-1", "description": "d", **inputs},
     )
 
 
@@ -100,7 +104,13 @@ def privileged() -> dict[str, Any]:
 
 TAGS = {"owner": "ml-platform", "team": "pretraining", "cost-center": "4711"}
 CLUSTER_ADMIN = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
-RESERVED = {"instanceType": "p5.48xlarge", "instanceCount": 64, "instancePlatform": "Linux/UNIX", "endDateType": "unlimited", "tags": TAGS}
+RESERVED = {
+    "instanceType": "p5.48xlarge",
+    "instanceCount": 64,
+    "instancePlatform": "Linux/UNIX",
+    "endDateType": "unlimited",
+    "tags": TAGS,
+}
 ON_DEMAND = {
     "instanceTypes": ["p5.48xlarge"],
     "capacityType": "ON_DEMAND",
@@ -115,7 +125,10 @@ INSTANCE = {
     "tags": TAGS,
 }
 MIXED = {
-    "launchTemplate": {"launchTemplateSpecification": {"launchTemplateId": "lt-1"}, "overrides": [{"instanceType": "p5.48xlarge"}]},
+    "launchTemplate": {
+        "launchTemplateSpecification": {"launchTemplateId": "lt-1"},
+        "overrides": [{"instanceType": "p5.48xlarge"}],
+    },
     "instancesDistribution": {"onDemandPercentageAboveBaseCapacity": 0},
 }
 GRANTED = [{"key": key, "value": value, "propagateAtLaunch": True} for key, value in TAGS.items()]
@@ -153,7 +166,13 @@ PLANTED: tuple[Planted, ...] = (
     ),
     Planted(
         "500 eight-card machines on demand",
-        adding(record("aws:eks/nodeGroup:NodeGroup", "huge", {**ON_DEMAND, "subnetIds": ["subnet-1"], "nodeRoleArn": "x", "tags": TAGS})),
+        adding(
+            record(
+                "aws:eks/nodeGroup:NodeGroup",
+                "huge",
+                {**ON_DEMAND, "subnetIds": ["subnet-1"], "nodeRoleArn": "x", "tags": TAGS},
+            )
+        ),
         ("cards-within-the-limit",),
     ),
     Planted(
@@ -176,7 +195,11 @@ PLANTED: tuple[Planted, ...] = (
         adding(ingress("ray", ipProtocol="tcp", fromPort=8265, toPort=8265, cidrIpv4="0.0.0.0/0")),
         ("network-no-world-ingress",),
     ),
-    Planted("a researcher as administrator of the cluster", setting(ADMIN_ENTRY, ("policyArn",), CLUSTER_ADMIN), ("cluster-admins-named",)),
+    Planted(
+        "a researcher as administrator of the cluster",
+        setting(ADMIN_ENTRY, ("policyArn",), CLUSTER_ADMIN),
+        ("cluster-admins-named",),
+    ),
     Planted(
         "every action of object storage",
         setting(POLICY, ("policy",), policy("s3:*", "arn:aws:s3:::acme-data/*")),
@@ -200,38 +223,63 @@ PLANTED: tuple[Planted, ...] = (
         ("cluster-endpoint-not-open",),
     ),
     Planted(
-        "a cluster that keeps no audit log", setting(CLUSTER, ("enabledClusterLogTypes",), ["api"]), ("cluster-logs",), ("CKV_AWS_37",)
+        "a cluster that keeps no audit log",
+        setting(CLUSTER, ("enabledClusterLogTypes",), ["api"]),
+        ("cluster-logs",),
+        ("CKV_AWS_37",),
     ),
     Planted(
-        "secrets of Kubernetes in clear", setting(CLUSTER, ("encryptionConfig",), REMOVE), ("cluster-secrets-encrypted",), ("CKV_AWS_58",)
+        "secrets of Kubernetes in clear",
+        setting(CLUSTER, ("encryptionConfig",), REMOVE),
+        ("cluster-secrets-encrypted",),
+        ("CKV_AWS_58",),
     ),
     Planted(
-        "a Kubernetes version out of support", setting(CLUSTER, ("version",), "1.28"), ("cluster-version-supported",), ("CKV_AWS_339",)
+        "a Kubernetes version out of support",
+        setting(CLUSTER, ("version",), "1.28"),
+        ("cluster-version-supported",),
+        ("CKV_AWS_339",),
     ),
     Planted(
         "access by the old config map",
         setting(CLUSTER, ("accessConfig", "authenticationMode"), "CONFIG_MAP"),
         ("cluster-access-by-entries",),
     ),
-    Planted("extended support switched on", setting(CLUSTER, ("upgradePolicy",), REMOVE), ("cluster-standard-support",)),
+    Planted(
+        "extended support switched on", setting(CLUSTER, ("upgradePolicy",), REMOVE), ("cluster-standard-support",)
+    ),
     Planted(
         "SSH to nodes from everywhere",
         setting(PREPROCESS, ("remoteAccess",), {"ec2SshKey": "ops"}),
         ("nodes-no-open-ssh",),
         ("CKV_AWS_100",),
     ),
-    Planted("training nodes in a public subnet", setting(TRAINING, ("subnetIds",), ["subnet-2"]), ("nodes-in-private-subnets",)),
-    Planted("a training pool whose updates are forced", setting(TRAINING, ("forceUpdateVersion",), True), ("training-pools-never-forced",)),
+    Planted(
+        "training nodes in a public subnet",
+        setting(TRAINING, ("subnetIds",), ["subnet-2"]),
+        ("nodes-in-private-subnets",),
+    ),
+    Planted(
+        "a training pool whose updates are forced",
+        setting(TRAINING, ("forceUpdateVersion",), True),
+        ("training-pools-never-forced",),
+    ),
     Planted("training on spot", setting(TRAINING, ("capacityType",), "SPOT"), ("training-never-on-spot",)),
     Planted(
         "a raw spot instance with eight cards",
-        adding(record("aws:ec2/instance:Instance", "mine", {**INSTANCE, "instanceMarketOptions": {"marketType": "spot"}})),
+        adding(
+            record("aws:ec2/instance:Instance", "mine", {**INSTANCE, "instanceMarketOptions": {"marketType": "spot"}})
+        ),
         ("training-never-on-spot",),
     ),
     Planted(
         "an auto-scaling group of cards on spot",
         adding(
-            record("aws:autoscaling/group:Group", "asg", {"minSize": 0, "maxSize": 100, "mixedInstancesPolicy": MIXED, "tags": GRANTED})
+            record(
+                "aws:autoscaling/group:Group",
+                "asg",
+                {"minSize": 0, "maxSize": 100, "mixedInstancesPolicy": MIXED, "tags": GRANTED},
+            )
         ),
         ("training-never-on-spot", "cards-within-the-limit"),
     ),
@@ -242,7 +290,11 @@ PLANTED: tuple[Planted, ...] = (
     ),
     Planted("preprocessing on demand", setting(PREPROCESS, ("capacityType",), "ON_DEMAND"), ("preprocessing-on-spot",)),
     Planted("cards kept running for nobody", setting(TRIAL, ("scalingConfig", "desiredSize"), 1), ("cards-not-idle",)),
-    Planted("an instance type that nobody knows", setting(TRIAL, ("instanceTypes",), ["p5.48xlarg"]), ("machines-on-the-list",)),
+    Planted(
+        "an instance type that nobody knows",
+        setting(TRIAL, ("instanceTypes",), ["p5.48xlarg"]),
+        ("machines-on-the-list",),
+    ),
     Planted(
         "the metadata service without tokens",
         setting(TEMPLATE, ("metadataOptions",), REMOVE),
@@ -255,7 +307,12 @@ PLANTED: tuple[Planted, ...] = (
         ("machines-metadata-one-hop",),
         ("CKV_AWS_341",),
     ),
-    Planted("keys in user data", setting(TEMPLATE, ("userData",), KEY_TEXT), ("machines-no-secrets-in-user-data",), ("CKV_AWS_46",)),
+    Planted(
+        "keys in user data",
+        setting(TEMPLATE, ("userData",), KEY_TEXT),
+        ("machines-no-secrets-in-user-data",),
+        ("CKV_AWS_46",),
+    ),
     Planted(
         "a public address on a node with many cards",
         setting(TEMPLATE, (*INTERFACES, "associatePublicIpAddress"), "true"),
@@ -281,7 +338,15 @@ PLANTED: tuple[Planted, ...] = (
                 {
                     "description": "d",
                     "vpcId": "vpc-1",
-                    "ingress": [{"protocol": "tcp", "fromPort": 22, "toPort": 22, "cidrBlocks": ["0.0.0.0/0"], "description": "ssh"}],
+                    "ingress": [
+                        {
+                            "protocol": "tcp",
+                            "fromPort": 22,
+                            "toPort": 22,
+                            "cidrBlocks": ["0.0.0.0/0"],
+                            "description": "ssh",
+                        }
+                    ],
                 },
             )
         ),
@@ -324,7 +389,9 @@ PLANTED: tuple[Planted, ...] = (
         setting(companion("BucketPolicy"), ("policy",), LOCKOUT),
         ("bucket-policies-lock-nobody-out",),
     ),
-    Planted("checkpoints without versions", removing(companion("BucketVersioning")), ("buckets-versioned",), ("CKV_AWS_21",)),
+    Planted(
+        "checkpoints without versions", removing(companion("BucketVersioning")), ("buckets-versioned",), ("CKV_AWS_21",)
+    ),
     Planted(
         "a bucket encrypted with the service's key",
         setting(
@@ -343,7 +410,10 @@ PLANTED: tuple[Planted, ...] = (
     ),
     Planted("a bucket that a destroy empties", setting(BUCKET, ("forceDestroy",), True), ("buckets-kept",)),
     Planted(
-        "a file system with the service's key", setting(LUSTRE, ("kmsKeyId",), REMOVE), ("lustre-encrypted-with-key",), ("CKV_AWS_190",)
+        "a file system with the service's key",
+        setting(LUSTRE, ("kmsKeyId",), REMOVE),
+        ("lustre-encrypted-with-key",),
+        ("CKV_AWS_190",),
     ),
     Planted(
         "a scratch file system that nothing backs",
@@ -351,7 +421,10 @@ PLANTED: tuple[Planted, ...] = (
         ("lustre-scratch-linked",),
     ),
     Planted(
-        "tags of images that change", setting(REPOSITORY, ("imageTagMutability",), "MUTABLE"), ("registry-tags-immutable",), ("CKV_AWS_51",)
+        "tags of images that change",
+        setting(REPOSITORY, ("imageTagMutability",), "MUTABLE"),
+        ("registry-tags-immutable",),
+        ("CKV_AWS_51",),
     ),
     Planted(
         "images that nobody scans",
@@ -379,17 +452,32 @@ PLANTED: tuple[Planted, ...] = (
     ),
     Planted(
         "a role that anybody takes",
-        setting(ROLE, ("assumeRolePolicy",), document({"Effect": "Allow", "Principal": {"AWS": "*"}, "Action": "sts:AssumeRole"})),
+        setting(
+            ROLE,
+            ("assumeRolePolicy",),
+            document({"Effect": "Allow", "Principal": {"AWS": "*"}, "Action": "sts:AssumeRole"}),
+        ),
         ("iam-trust-named",),
         ("CKV_AWS_60",),
     ),
-    Planted("a federated role without a subject", setting(ROLE, ("assumeRolePolicy",), FEDERATED), ("iam-trust-named",), ("CKV_AWS_393",)),
+    Planted(
+        "a federated role without a subject",
+        setting(ROLE, ("assumeRolePolicy",), FEDERATED),
+        ("iam-trust-named",),
+        ("CKV_AWS_393",),
+    ),
     Planted(
         "all but one action",
-        setting(POLICY, ("policy",), json.dumps({"Statement": {"Effect": "Allow", "NotAction": "iam:*", "Resource": "*"}})),
+        setting(
+            POLICY, ("policy",), json.dumps({"Statement": {"Effect": "Allow", "NotAction": "iam:*", "Resource": "*"}})
+        ),
         ("iam-no-wildcard-actions",),
     ),
-    Planted("a long-lived key", adding(record("aws:iam/accessKey:AccessKey", "k", {"user": "trainer"})), ("iam-no-long-lived-keys",)),
+    Planted(
+        "a long-lived key",
+        adding(record("aws:iam/accessKey:AccessKey", "k", {"user": "trainer"})),
+        ("iam-no-long-lived-keys",),
+    ),
     Planted("logs kept for ever", setting(LOGS, ("retentionInDays",), REMOVE), ("logs-end",), ("CKV_AWS_66",)),
     Planted(
         "an address that nothing uses",
@@ -398,18 +486,28 @@ PLANTED: tuple[Planted, ...] = (
         ("CKV2_AWS_19",),
     ),
     Planted(
-        "a privileged container in a JobSet", setting(JOB, (*CONTAINER, "securityContext", "privileged"), True), ("pods-not-privileged",)
+        "a privileged container in a JobSet",
+        setting(JOB, (*CONTAINER, "securityContext", "privileged"), True),
+        ("pods-not-privileged",),
     ),
-    Planted("a privileged container in a PyTorchJob", adding(pods_of("PyTorchJob", privileged())), ("pods-not-privileged",)),
-    Planted("a privileged container in a RayCluster", adding(pods_of("RayCluster", privileged())), ("pods-not-privileged",)),
+    Planted(
+        "a privileged container in a PyTorchJob", adding(pods_of("PyTorchJob", privileged())), ("pods-not-privileged",)
+    ),
+    Planted(
+        "a privileged container in a RayCluster", adding(pods_of("RayCluster", privileged())), ("pods-not-privileged",)
+    ),
     Planted(
         "a job that mounts all fabric devices",
         setting(JOB, (*POD, "volumes"), [{"name": "ib", "hostPath": {"path": "/dev/infiniband"}}]),
         ("pods-no-fabric-devices-by-path",),
     ),
-    Planted("a job on the host's network", setting(JOB, (*POD, "hostNetwork"), True), ("pods-share-nothing-with-the-host",)),
     Planted(
-        "an image by a tag that moves", setting(JOB, (*CONTAINER, "image"), "nvcr.io/nvidia/pytorch:latest"), ("pods-run-pinned-images",)
+        "a job on the host's network", setting(JOB, (*POD, "hostNetwork"), True), ("pods-share-nothing-with-the-host",)
+    ),
+    Planted(
+        "an image by a tag that moves",
+        setting(JOB, (*CONTAINER, "image"), "nvcr.io/nvidia/pytorch:latest"),
+        ("pods-run-pinned-images",),
     ),
     Planted(
         "a program bound to cluster-admin",
@@ -417,7 +515,11 @@ PLANTED: tuple[Planted, ...] = (
             record(
                 "kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding",
                 "tiller",
-                {"metadata": {"name": "t"}, "roleRef": {"kind": "ClusterRole", "name": "cluster-admin"}, "subjects": []},
+                {
+                    "metadata": {"name": "t"},
+                    "roleRef": {"kind": "ClusterRole", "name": "cluster-admin"},
+                    "subjects": [],
+                },
             )
         ),
         ("roles-no-cluster-admin",),

@@ -9,23 +9,31 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from policies.configuration import ConfigurationError, load, parse
 from policies.cost.pack import PACK as COST
-from policies.evaluation import evaluate
-from policies.pack import Pack
-from policies.resources import resources_from
-from policies.rules import Finding, Settings, rule
+from policies.declared.resources import resources_from
+from policies.packs.configuration import ConfigurationError, load, parse
+from policies.packs.evaluation import evaluate
+from policies.packs.pack import Pack
+from policies.packs.policy_rule import Finding, Settings, rule
 from policies.security.pack import PACK as SECURITY
 from tests.policies.cases import GROUND, TODAY, put
 from tests.policies.good import good_stack, record, urn
 
 CLUSTER = "aws:eks/cluster:Cluster"
-OPEN = record(CLUSTER, "c", {"vpcConfig": {"endpointPrivateAccess": True, "publicAccessCidrs": ["0.0.0.0/0", "<unknown>", "10.0.0.0/8"]}})
+OPEN = record(
+    CLUSTER,
+    "c",
+    {"vpcConfig": {"endpointPrivateAccess": True, "publicAccessCidrs": ["0.0.0.0/0", "<unknown>", "10.0.0.0/8"]}},
+)
 RULE = "cluster-endpoint-not-open"
 
 
 def only(name: str, **values: Any) -> dict[str, Any]:
-    return {"all": "disabled", name: {"enforcementLevel": "mandatory", **values}, "exemptions": {"enforcementLevel": "mandatory"}}
+    return {
+        "all": "disabled",
+        name: {"enforcementLevel": "mandatory", **values},
+        "exemptions": {"enforcementLevel": "mandatory"},
+    }
 
 
 def exempted(entry: dict[str, str]) -> dict[str, Any]:
@@ -64,12 +72,18 @@ def test_an_unknown_element_is_a_doubt_and_does_not_hide_its_neighbours() -> Non
 
 @pytest.mark.parametrize("ranges", [[], None, "absent"])
 def test_no_public_ranges_mean_the_whole_world(ranges: Any) -> None:
-    config = {"endpointPublicAccess": True} if ranges == "absent" else {"endpointPublicAccess": True, "publicAccessCidrs": ranges}
+    config = (
+        {"endpointPublicAccess": True}
+        if ranges == "absent"
+        else {"endpointPublicAccess": True, "publicAccessCidrs": ranges}
+    )
     (violation,) = evaluate([record(CLUSTER, "c", {"vpcConfig": config})], SECURITY, only(RULE)).violations
     assert violation.path == "vpcConfig.publicAccessCidrs"
 
 
-@pytest.mark.parametrize("marker", ["<unknown>", "04da6b54-80e4-46f7-96ec-b56ff0331ba9", "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2"])
+@pytest.mark.parametrize(
+    "marker", ["<unknown>", "04da6b54-80e4-46f7-96ec-b56ff0331ba9", "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2"]
+)
 def test_unknown_values_of_a_preview_and_of_the_wire_are_the_same(marker: str) -> None:
     item = record(CLUSTER, "c", {"vpcConfig": {"endpointPublicAccess": True, "publicAccessCidrs": marker}})
     report = evaluate([item], SECURITY, only(RULE))
@@ -112,7 +126,10 @@ def test_an_exemption_is_used_and_reported() -> None:
 def test_an_exemption_holds_on_its_last_day_and_is_a_violation_after_it() -> None:
     assert evaluate([OPEN], SECURITY, exempted(ENTRY), today=date(2026, 12, 31)).violations == ()
     report = evaluate([OPEN], SECURITY, exempted(ENTRY), today=date(2027, 1, 1))
-    assert [(violation.rule, violation.level) for violation in report.violations] == [(RULE, "mandatory"), ("exemptions", "mandatory")]
+    assert [(violation.rule, violation.level) for violation in report.violations] == [
+        (RULE, "mandatory"),
+        ("exemptions", "mandatory"),
+    ]
     assert report.violations[1].message.startswith(
         f"the exemption from {RULE} on *::c: a demonstration (owner ml-platform, expires 2026-12-31) is over. Fix: "
     )
@@ -121,7 +138,9 @@ def test_an_exemption_holds_on_its_last_day_and_is_a_violation_after_it() -> Non
 
 @pytest.mark.parametrize("missing", ["rule", "urn_glob", "reason", "owner", "expires"])
 def test_an_incomplete_exemption_excuses_nothing_and_is_a_violation(missing: str) -> None:
-    report = evaluate([OPEN], SECURITY, exempted({key: value for key, value in ENTRY.items() if key != missing}), today=TODAY)
+    report = evaluate(
+        [OPEN], SECURITY, exempted({key: value for key, value in ENTRY.items() if key != missing}), today=TODAY
+    )
     assert [violation.rule for violation in report.violations] == [RULE, "exemptions"]
     assert f"exemptions.entries[0] has no {missing}: it excuses nothing until it names" in report.violations[1].message
 
@@ -130,7 +149,7 @@ def test_an_incomplete_exemption_excuses_nothing_and_is_a_violation(missing: str
     ("change", "said"),
     [
         ({"rule": "no-such-rule"}, "names the rule no-such-rule, which is not in this pack"),
-        ({"expires": "next year"}, 'expires on "next year", which is no date; write YYYY-MM-DD'),
+        ({"expires": "next year"}, 'expires on "next year", which is not a date; write YYYY-MM-DD'),
         ({"urnGlob": "*"}, "has an unknown key urnGlob; the keys are rule, urn_glob, reason, owner, expires"),
     ],
 )
@@ -148,7 +167,10 @@ def test_an_exemption_that_nothing_needed_is_listed() -> None:
 def test_the_day_in_the_configuration_comes_before_the_callers() -> None:
     configuration = exempted(ENTRY)
     configuration["exemptions"]["today"] = "2027-06-01"
-    assert [violation.rule for violation in evaluate([OPEN], SECURITY, configuration, today=TODAY).violations] == [RULE, "exemptions"]
+    assert [violation.rule for violation in evaluate([OPEN], SECURITY, configuration, today=TODAY).violations] == [
+        RULE,
+        "exemptions",
+    ]
 
 
 def test_a_rule_with_a_fault_is_reported_and_the_others_still_speak() -> None:
@@ -158,13 +180,17 @@ def test_a_rule_with_a_fault_is_reported_and_the_others_still_speak() -> None:
 
     pack = Pack("trial", "1.0.0", "x", (broken, SECURITY.rule(RULE)))
     report = evaluate([OPEN], pack)
-    assert "broken could not be judged: the resource made the rule fail with KeyError" in [str(doubt) for doubt in report.could_not_judge]
+    assert "broken could not be judged: the resource made the rule fail with KeyError" in [
+        str(doubt) for doubt in report.could_not_judge
+    ]
     assert [violation.rule for violation in report.violations] == [RULE]
     assert "hunter2" not in repr(report)
 
 
 def test_every_level_of_the_engines_file_is_read() -> None:
-    configuration = parse({"all": "advisory", RULE: {"enforcementLevel": "disabled"}, "cluster-logs": {"log_types": ["api"]}})
+    configuration = parse(
+        {"all": "advisory", RULE: {"enforcementLevel": "disabled"}, "cluster-logs": {"log_types": ["api"]}}
+    )
     assert configuration.level(SECURITY.rule(RULE)) == "disabled"
     assert configuration.level(SECURITY.rule("cluster-logs")) == "advisory"
     assert configuration.parameters(SECURITY.rule("cluster-logs")) == {"log_types": ["api"]}
@@ -173,7 +199,7 @@ def test_every_level_of_the_engines_file_is_read() -> None:
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ({"x": "strict"}, 'x: the level "strict" is none of mandatory, advisory, remediate, disabled'),
+        ({"x": "strict"}, 'x: the level "strict" is not one of mandatory, advisory, remediate, disabled'),
         ({"x": 3}, "x: neither a level nor a map of parameters"),
     ],
 )
@@ -186,7 +212,7 @@ def test_a_configuration_that_cannot_be_read_is_refused(written: dict[str, Any],
 def test_a_day_that_is_no_date_is_refused() -> None:
     with pytest.raises(ConfigurationError) as error:
         evaluate([], SECURITY, {"exemptions": {"today": "tomorrow"}})
-    assert str(error.value) == 'exemptions.today is "tomorrow", which is no date; write YYYY-MM-DD'
+    assert str(error.value) == 'exemptions.today is "tomorrow", which is not a date; write YYYY-MM-DD'
 
 
 def test_a_stack_without_a_file_of_its_own_takes_its_environments() -> None:

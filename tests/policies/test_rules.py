@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from policies.cost.pack import PACK as COST_PACK
-from policies.evaluation import Report, evaluate
-from policies.pack import EXEMPTIONS_RULE, Pack
+from policies.packs.evaluation import Report, evaluate
+from policies.packs.pack import EXEMPTIONS_RULE, Pack
 from policies.security.pack import PACK as SECURITY_PACK
 from tests.policies.cases import COST, GROUND, REMOVE, SECURITY, TODAY, UNKNOWN, Case
 from tests.policies.good import good_stack

@@ -8,9 +8,8 @@ from typing import Any
 
 from policies.cost.catalog import catalog
 from policies.cost.estimate import estimate
-from policies.resources import Resource, Stack, refers
-from policies.rules import Doubt, Finding, Outcome, Settings, each, each_resource, editable, missing, rule
-from policies.types import (
+from policies.declared.resources import Resource, Stack, refers
+from policies.declared.types import (
     ADDRESS,
     ADDRESS_ASSOCIATION,
     ANOMALY_MONITOR,
@@ -34,7 +33,8 @@ from policies.types import (
     VPC,
     VPC_ENDPOINT,
 )
-from policies.values import Node
+from policies.declared.values import Node
+from policies.packs.policy_rule import Doubt, Finding, Outcome, Settings, each, each_resource, editable, missing, rule
 
 TAGGED = (
     CLUSTER,
@@ -96,7 +96,10 @@ def _specifications(template: Resource, wanted: list[str]) -> Iterator[Outcome]:
             continue
         tags = node.at("tags")
         yield from each(
-            [tags], lambda tags: _lacking(tags, wanted, {key for key, value in tags.entries().items() if value.text()}, "with a value")
+            [tags],
+            lambda tags: _lacking(
+                tags, wanted, {key for key, value in tags.entries().items() if value.text()}, "with a value"
+            ),
         )
 
 
@@ -205,7 +208,13 @@ def cluster_standard_support(cluster: Resource, _: Settings) -> Iterator[Outcome
     level="mandatory",
     says="The control plane is of a tier that the environment needs.",
     fix="choose an allowed tier in trainshed:cluster.control_plane_tier",
-    parameters={"tiers": {"type": "array", "items": {"type": "string"}, "default": ["standard", "tier-xl", "tier-2xl", "tier-4xl"]}},
+    parameters={
+        "tiers": {
+            "type": "array",
+            "items": {"type": "string"},
+            "default": ["standard", "tier-xl", "tier-2xl", "tier-4xl"],
+        }
+    },
 )
 def control_plane_tier_allowed(cluster: Resource, settings: Settings) -> Iterator[Outcome]:
     tier = cluster.at("controlPlaneScalingConfig", "tier")
@@ -283,7 +292,9 @@ def monthly_cost_within_ceiling(stack: Stack, settings: Settings) -> Iterator[Ou
         yield from (Doubt("price", line.why, line.resource.urn) for line in own.unpriced)
         cost = {"low": own.low, "expected": own.expected, "high": own.high}[figure]
         drivers = (
-            "; most of it: " + ", ".join(f"{line.resource.name} ${line.expected:,.0f}" for line in own.drivers()) if own.drivers() else ""
+            "; most of it: " + ", ".join(f"{line.resource.name} ${line.expected:,.0f}" for line in own.drivers())
+            if own.drivers()
+            else ""
         )
     if not isinstance(cost, int | float):
         yield Doubt("cost", f"has no {figure} figure")

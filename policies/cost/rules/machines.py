@@ -16,10 +16,9 @@ from policies.cost.purchases import (
     purchases,
     requirement,
 )
-from policies.pools import is_preprocessing, is_training, purposes
-from policies.resources import Resource, Stack
-from policies.rules import Doubt, Finding, Outcome, Settings, each, each_resource, missing, rule
-from policies.types import (
+from policies.declared.pools import is_preprocessing, is_training, purposes
+from policies.declared.resources import Resource, Stack
+from policies.declared.types import (
     AUTOSCALING_GROUP,
     CAPACITY_RESERVATION,
     INSTANCE,
@@ -29,7 +28,8 @@ from policies.types import (
     SCHEDULE,
     SPOT_REQUEST,
 )
-from policies.values import Node
+from policies.declared.values import Node
+from policies.packs.policy_rule import Doubt, Finding, Outcome, Settings, each, each_resource, missing, rule
 
 TEXTS = {"type": "array", "items": {"type": "string"}}
 CARD_RESOURCES = ("nvidia.com/gpu", "aws.amazon.com/neuron", "aws.amazon.com/neurondevice")
@@ -53,7 +53,15 @@ def _has_cards(purchase: Purchase) -> bool:
 
 @rule(
     "machines-on-the-list",
-    types=(NODE_GROUP, INSTANCE, SPOT_REQUEST, LAUNCH_TEMPLATE, AUTOSCALING_GROUP, CAPACITY_RESERVATION, KARPENTER_POOL),
+    types=(
+        NODE_GROUP,
+        INSTANCE,
+        SPOT_REQUEST,
+        LAUNCH_TEMPLATE,
+        AUTOSCALING_GROUP,
+        CAPACITY_RESERVATION,
+        KARPENTER_POOL,
+    ),
     severity="high",
     says="Only the environment's instance types are bought.",
     fix="choose a listed type, or add the type to the environment's list",
@@ -88,7 +96,10 @@ def _named_types(buyer: Resource) -> list[Node]:
         node = buyer.at("instanceTypes")
         return [node] if node.opaque else node.elements()
     if buyer.type == AUTOSCALING_GROUP:
-        return [entry.at("instanceType") for entry in buyer.at("mixedInstancesPolicy", "launchTemplate", "overrides").elements()]
+        return [
+            entry.at("instanceType")
+            for entry in buyer.at("mixedInstancesPolicy", "launchTemplate", "overrides").elements()
+        ]
     node = buyer.at("instanceType")
     # A template may leave the type to its group.
     return [] if node.absent and buyer.type == LAUNCH_TEMPLATE else [node]
@@ -101,7 +112,9 @@ def _named_types(buyer: Resource) -> list[Node]:
     severity="high",
     says="Cards of the listed types come from reservations, blocks or spot.",
     fix="reserve the capacity, buy a block, or use a smaller type",
-    parameters={"types": {**TEXTS, "default": [], "description": "patterns of instance types that may not be bought on demand"}},
+    parameters={
+        "types": {**TEXTS, "default": [], "description": "patterns of instance types that may not be bought on demand"}
+    },
 )
 def cards_not_on_demand(stack: Stack, settings: Settings) -> Iterator[Outcome]:
     def judge(purchase: Purchase) -> Iterator[Outcome]:
@@ -159,7 +172,9 @@ def cards_within_the_limit(stack: Stack, settings: Settings) -> Iterator[Outcome
     if max(in_pools, in_reservations) > settings["cards"]:
         urn, (_, node) = max(most.items(), key=lambda item: item[1][0])
         yield Finding(
-            node, f"at most {settings['cards']} cards in all; pools at their largest hold {in_pools}, reservations {in_reservations}", urn
+            node,
+            f"at most {settings['cards']} cards in all; pools at their largest hold {in_pools}, reservations {in_reservations}",
+            urn,
         )
 
 
@@ -219,7 +234,9 @@ def preprocessing_on_spot(stack: Stack, _: Settings) -> Iterator[Outcome]:
         kind = group.at("capacityType")
         if kind.text() == "SPOT":
             return
-        idle = not group.at("scalingConfig", "desiredSize").number() and not group.at("scalingConfig", "minSize").number()
+        idle = (
+            not group.at("scalingConfig", "desiredSize").number() and not group.at("scalingConfig", "minSize").number()
+        )
         if not (on_spot and idle):
             yield Finding(kind, '"SPOT"')
 
@@ -235,7 +252,10 @@ def preprocessing_on_spot(stack: Stack, _: Settings) -> Iterator[Outcome]:
     parameters={"types": {"type": "integer", "default": 3, "minimum": 1}},
 )
 def spot_pools_mixed(group: Resource, settings: Settings) -> Iterator[Outcome]:
-    if group.at("capacityType").text() == "SPOT" and len((types := group.at("instanceTypes")).elements()) < settings["types"]:
+    if (
+        group.at("capacityType").text() == "SPOT"
+        and len((types := group.at("instanceTypes")).elements()) < settings["types"]
+    ):
         yield Finding(types, f"at least {settings['types']} types")
 
 
@@ -293,9 +313,13 @@ def blocks_within_their_dates(stack: Stack, settings: Settings) -> Iterator[Outc
         today = settings.require_today()
         # Two moments are a start that is still to come and the end; a single one is the end of a block that has begun.
         if len(moments) > 1 and today < min(moments).date():
-            yield Finding(purchase.desired, f"0 on {today.isoformat()}; the block starts on {min(moments).date().isoformat()}")
+            yield Finding(
+                purchase.desired, f"0 on {today.isoformat()}; the block starts on {min(moments).date().isoformat()}"
+            )
         elif today > max(moments).date():
-            yield Finding(purchase.desired, f"0 on {today.isoformat()}; the block ended on {max(moments).date().isoformat()}")
+            yield Finding(
+                purchase.desired, f"0 on {today.isoformat()}; the block ended on {max(moments).date().isoformat()}"
+            )
 
     yield from _each_purchase(stack, judge)
 
@@ -319,7 +343,9 @@ def _moments_of(group: Resource, schedules: list[Resource]) -> list[datetime]:
     severity="medium",
     says="Machines with cards that are paid by the hour start at zero and follow the queue.",
     fix="set desiredSize and minSize to 0, and let the queue's autoscaler raise them",
-    parameters={"region": {"type": "string", "default": "us-west-2", "description": "where resources live that don't say"}},
+    parameters={
+        "region": {"type": "string", "default": "us-west-2", "description": "where resources live that don't say"}
+    },
 )
 def cards_not_idle(stack: Stack, settings: Settings) -> Iterator[Outcome]:
     def judge(purchase: Purchase) -> Iterator[Outcome]:
@@ -328,7 +354,11 @@ def cards_not_idle(stack: Stack, settings: Settings) -> Iterator[Outcome]:
         for node in (purchase.desired, purchase.minimum):
             if count := node.number():
                 where = region_of(purchase.resource, settings["region"])
-                rates = [rate for kind in purchase.types if (rate := catalog().hourly(kind.text() or "", where, purchase.capacity))]
+                rates = [
+                    rate
+                    for kind in purchase.types
+                    if (rate := catalog().hourly(kind.text() or "", where, purchase.capacity))
+                ]
                 cost = f"${rates[0][1] * count * HOURS_A_MONTH:,.0f} a month" if rates else "an unknown price"
                 yield Finding(node, f"0; {int(count)} idle nodes cost {cost}")
                 return

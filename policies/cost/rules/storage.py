@@ -7,9 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from policies.resources import Resource, Stack
-from policies.rules import Finding, Outcome, Settings, each, each_resource, missing, rule
-from policies.types import (
+from policies.declared.resources import Resource, Stack
+from policies.declared.types import (
     BUCKET,
     BUCKET_LIFECYCLE,
     BUCKET_VERSIONING,
@@ -25,7 +24,8 @@ from policies.types import (
     STORAGE_CLASS,
     VOLUME,
 )
-from policies.values import Node
+from policies.declared.values import Node
+from policies.packs.policy_rule import Finding, Outcome, Settings, each, each_resource, missing, rule
 
 DISKS = (LAUNCH_TEMPLATE, VOLUME, INSTANCE, SPOT_REQUEST, LAUNCH_CONFIGURATION, KARPENTER_CLASS, STORAGE_CLASS)
 

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Any
 
-from policies.documents import Statement, statements
-from policies.resources import Resource, Stack
-from policies.rules import Finding, Outcome, Settings, each, each_resource, missing, rule
-from policies.types import (
+from policies.declared.documents import Statement, statements
+from policies.declared.resources import Resource, Stack
+from policies.declared.types import (
     BUCKET,
     BUCKET_ACL,
     BUCKET_ENCRYPTION,
@@ -20,7 +19,8 @@ from policies.types import (
     KEY,
     REPOSITORY_POLICY,
 )
-from policies.values import Node
+from policies.declared.values import Node
+from policies.packs.policy_rule import Finding, Outcome, Settings, each, each_resource, missing, rule
 
 FLAGS = ("blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets")
 

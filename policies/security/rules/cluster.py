@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Any
 
-from policies.resources import Resource
-from policies.rules import Finding, Outcome, Settings, each, rule
-from policies.types import ACCESS_ENTRY, ACCESS_POLICY, CLUSTER, KEY
-from policies.values import Node
+from policies.declared.resources import Resource
+from policies.declared.types import ACCESS_ENTRY, ACCESS_POLICY, CLUSTER, KEY
+from policies.declared.values import Node
+from policies.packs.policy_rule import Finding, Outcome, Settings, each, rule
 
 LOG_TYPES = ("api", "audit", "authenticator", "controllerManager", "scheduler")
 
@@ -70,7 +70,9 @@ def cluster_endpoint_private(cluster: Resource, _: Settings) -> Iterator[Outcome
     ids=("EKS.8", "CIS-EKS 2.1.1", "CKV_AWS_37"),
     says="The control plane writes the logs that an audit needs.",
     fix="list the missing types in enabledClusterLogTypes",
-    parameters={"log_types": {"type": "array", "items": {"type": "string", "enum": list(LOG_TYPES)}, "default": list(LOG_TYPES)}},
+    parameters={
+        "log_types": {"type": "array", "items": {"type": "string", "enum": list(LOG_TYPES)}, "default": list(LOG_TYPES)}
+    },
 )
 def cluster_logs(cluster: Resource, settings: Settings) -> Iterator[Outcome]:
     enabled = cluster.at("enabledClusterLogTypes")
@@ -172,13 +174,17 @@ ADMINS: dict[str, Any] = {
 )
 def cluster_admins_named(access: Resource, settings: Settings) -> Iterator[Outcome]:
     if access.type == ACCESS_ENTRY:
-        granted = next((group for group in access.at("kubernetesGroups").elements() if group.text() == "system:masters"), None)
+        granted = next(
+            (group for group in access.at("kubernetesGroups").elements() if group.text() == "system:masters"), None
+        )
     else:
         policy = access.at("policyArn")
         # AmazonEKSAdminPolicy is limited to the namespaces of its scope, unless that is the cluster.
         whole = access.at("accessScope", "type").text() != "namespace"
         name = (policy.text() or "").rpartition("/")[2]
-        granted = policy if name == "AmazonEKSClusterAdminPolicy" or (name == "AmazonEKSAdminPolicy" and whole) else None
+        granted = (
+            policy if name == "AmazonEKSClusterAdminPolicy" or (name == "AmazonEKSAdminPolicy" and whole) else None
+        )
     if granted is None:
         return
     principal = access.at("principalArn").text() or ""

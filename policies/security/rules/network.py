@@ -8,11 +8,8 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Any
 
-from policies.resources import Resource, Stack, refers
-from policies.rules import Finding, Outcome, Settings, each, each_resource, missing, rule
-from policies.security.networks import Opening, openings
-from policies.security.rules.cluster import is_world
-from policies.types import (
+from policies.declared.resources import Resource, Stack, refers
+from policies.declared.types import (
     DEFAULT_SECURITY_GROUP,
     EGRESS_RULE,
     FLOW_LOG,
@@ -25,7 +22,10 @@ from policies.types import (
     VPC,
     VPC_ENDPOINT,
 )
-from policies.values import Node
+from policies.declared.values import Node
+from policies.packs.policy_rule import Finding, Outcome, Settings, each, each_resource, missing, rule
+from policies.security.network_openings import Opening, openings
+from policies.security.rules.cluster import is_world
 
 RULES = (SECURITY_GROUP, SECURITY_GROUP_RULE, INGRESS_RULE)
 # Named in the message, because they tell a reader what the open door leads to.

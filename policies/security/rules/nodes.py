@@ -9,20 +9,28 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from policies.pools import is_training
-from policies.resources import Resource, Stack
-from policies.rules import Finding, Outcome, Settings, each, each_resource, editable, editable_elements, missing, rule
-from policies.security.networks import opens_itself, public_subnets, rules_of_group
-from policies.types import (
+from policies.declared.pools import is_training
+from policies.declared.resources import Resource, Stack
+from policies.declared.types import (
     INSTANCE,
     LAUNCH_CONFIGURATION,
     LAUNCH_TEMPLATE,
     NODE_GROUP,
-    SECURITY_GROUP,
     SPOT_REQUEST,
     SUBNET,
 )
-from policies.values import Node
+from policies.declared.values import Node
+from policies.packs.policy_rule import (
+    Finding,
+    Outcome,
+    Settings,
+    each,
+    each_resource,
+    editable,
+    editable_elements,
+    rule,
+)
+from policies.security.network_openings import public_subnets
 
 MACHINES = (LAUNCH_TEMPLATE, INSTANCE, SPOT_REQUEST, LAUNCH_CONFIGURATION)
 
@@ -227,7 +235,9 @@ SECRET_PATTERNS = {
     "a token": re.compile(
         r"\b(?:hf_[A-Za-z0-9]{30,}|ghp_[A-Za-z0-9]{36}|github_pat_\w{50,}|xox[abp]-[\w-]{20,}|sk-[A-Za-z0-9_-]{32,}|nvapi-[\w-]{40,})"
     ),
-    "a password": re.compile(r"(?i)\b(?:password|passwd|secret|api[_-]?key|token)\s*[=:]\s*['\"]?(?![$<{'\"\s])[^\s'\"]{8,}"),
+    "a password": re.compile(
+        r"(?i)\b(?:password|passwd|secret|api[_-]?key|token)\s*[=:]\s*['\"]?(?![$<{'\"\s])[^\s'\"]{8,}"
+    ),
 }
 
 
@@ -260,39 +270,3 @@ def decoded(text: str) -> str:
         except (OSError, EOFError):
             return text
     return raw.decode("utf-8", "replace")
-
-
-@rule(
-    "efa-groups-open-to-themselves",
-    types=(LAUNCH_TEMPLATE, SECURITY_GROUP),
-    scope="stack",
-    severity="high",
-    says="The security group of EFA interfaces allows all traffic from itself and, as an own rule, to itself.",
-    fix="add two rules of protocol -1 with the group itself as the peer, one in each direction; 0.0.0.0/0 does not cover EFA",
-)
-def efa_groups_open_to_themselves(stack: Stack, _: Settings) -> Iterator[Outcome]:
-    def judge(template: Resource) -> Iterator[Outcome]:
-        interfaces = [
-            node for node in template.at("networkInterfaces").elements() if (node.at("interfaceType").text() or "").startswith("efa")
-        ]
-        if not interfaces:
-            return
-        groups = _groups_of(stack, template, interfaces)
-        found = {group.urn: opens_itself(rules_of_group(stack, group)) for group in groups}
-        for direction in ("ingress", "egress"):
-            if groups and not any(direction in opened for opened in found.values()):
-                names = ", ".join(sorted(group.name for group in groups))
-                itself = "ingress from itself" if direction == "ingress" else "egress to itself"
-                yield Finding(missing(itself), f"an all-traffic rule on one of {names}")
-
-    yield from each_resource(stack.of(LAUNCH_TEMPLATE), judge)
-
-
-def _groups_of(stack: Stack, template: Resource, interfaces: list[Node]) -> list[Resource]:
-    """The stack's groups on a template's EFA interfaces; a group from outside can't be judged here."""
-    wired = set(template.targets("networkInterfaces", SECURITY_GROUP)) | set(template.targets("vpcSecurityGroupIds", SECURITY_GROUP))
-    named = {node.value for interface in interfaces for node in interface.at("securityGroups").one_or_many() if isinstance(node.value, str)}
-    groups = [group for group in stack.of(SECURITY_GROUP) if group.urn in wired or group.at("id").value in named or group.name in named]
-    if not groups:
-        interfaces[0].at("securityGroups").at(0).require_known()
-    return groups

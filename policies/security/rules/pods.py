@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 
-from policies.resources import Resource
-from policies.rules import Doubt, Finding, Outcome, Settings, each, rule
-from policies.types import WORKLOADS
-from policies.values import Node
+from policies.declared.resources import Resource
+from policies.declared.types import WORKLOADS
+from policies.declared.values import Node
+from policies.packs.policy_rule import Doubt, Finding, Outcome, Settings, each, rule
 
 ACCELERATORS = ("nvidia.com/", "aws.amazon.com/neuron", "habana.ai/", "amd.com/gpu")
 

@@ -13,8 +13,8 @@ import yaml
 from pulumi.runtime.proto import analyzer_pb2
 
 from policies.cost.pack import PACK as COST
-from policies.evaluation import evaluate
-from policies.pack import Pack
+from policies.packs.evaluation import evaluate
+from policies.packs.pack import Pack
 from policies.security.pack import PACK as SECURITY
 from tests.policies.cases import COST as COST_CASES
 from tests.policies.cases import GROUND, TODAY, Case
@@ -113,7 +113,7 @@ def test_a_remediation_puts_the_one_value_right_and_is_then_content(pack: str, a
 
 
 def _plain(properties: Any) -> dict[str, Any]:
-    from policies.wire import plain
+    from policies.engine import plain
 
     return plain(properties)
 

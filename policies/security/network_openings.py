@@ -1,4 +1,5 @@
-"""Security groups and subnets as a whole: the rules of a group from all four places where one may be written, and which subnets are public.
+"""Security groups and subnets as a whole: the rules of a group from all four places where one may be written, and which
+subnets are public.
 
 Hides the three rule resources and the inline lists behind one shape.
 """
@@ -8,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from policies.resources import Resource, Stack, names_of, refers
-from policies.types import (
+from policies.declared.resources import Resource, Stack, names_of, refers
+from policies.declared.types import (
     EGRESS_RULE,
     INGRESS_RULE,
     INTERNET_GATEWAY,
@@ -20,7 +21,7 @@ from policies.types import (
     SECURITY_GROUP_RULE,
     SUBNET,
 )
-from policies.values import Node
+from policies.declared.values import Node
 
 
 @dataclass(frozen=True)
@@ -58,18 +59,40 @@ def openings(resource: Resource) -> Iterator[Opening]:
             for rule in [] if node.unknown else node.elements():
                 ranges = (*_elements(rule, "cidrBlocks"), *_elements(rule, "ipv6CidrBlocks"))
                 yield Opening(
-                    direction, rule, rule.at("protocol"), rule.at("fromPort"), rule.at("toPort"), ranges, rule.at("self").value is True
+                    direction,
+                    rule,
+                    rule.at("protocol"),
+                    rule.at("fromPort"),
+                    rule.at("toPort"),
+                    ranges,
+                    rule.at("self").value is True,
                 )
     elif resource.type == SECURITY_GROUP_RULE:
         direction = resource.at("type").text() or "ingress"
         ranges = (*_elements(resource.node, "cidrBlocks"), *_elements(resource.node, "ipv6CidrBlocks"))
         itself = resource.at("self").value is True or _same(resource, "sourceSecurityGroupId")
-        yield Opening(direction, resource.node, resource.at("protocol"), resource.at("fromPort"), resource.at("toPort"), ranges, itself)
+        yield Opening(
+            direction,
+            resource.node,
+            resource.at("protocol"),
+            resource.at("fromPort"),
+            resource.at("toPort"),
+            ranges,
+            itself,
+        )
     elif resource.type in (INGRESS_RULE, EGRESS_RULE):
         direction = "ingress" if resource.type == INGRESS_RULE else "egress"
         ranges = tuple(node for key in ("cidrIpv4", "cidrIpv6") if not (node := resource.at(key)).absent)
         itself = _same(resource, "referencedSecurityGroupId")
-        yield Opening(direction, resource.node, resource.at("ipProtocol"), resource.at("fromPort"), resource.at("toPort"), ranges, itself)
+        yield Opening(
+            direction,
+            resource.node,
+            resource.at("ipProtocol"),
+            resource.at("fromPort"),
+            resource.at("toPort"),
+            ranges,
+            itself,
+        )
 
 
 def _elements(rule: Node, key: str) -> list[Node]:

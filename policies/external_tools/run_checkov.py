@@ -1,8 +1,8 @@
-"""Asks checkov about Terraform plans and Kubernetes manifests; run by checkov's own Python, which is why it imports nothing else.
+"""Asks checkov about Terraform plans and Kubernetes manifests; run by checkov's own Python, which is why it imports
+nothing else.
 
-usage: run_checkov.py PLAN.json|MANIFESTS.yaml ...
-prints {path: {"passed": [[check, address]], "failed": [...], "seconds": 0.2}} as JSON. The first file also pays for checkov's start; each
-further one is a run in the same process.
+usage: run_checkov.py PLAN.json|MANIFESTS.yaml ... prints {path: {"passed": [[check, address]], "failed": [...],
+"seconds": 0.2}} as JSON. The first file also pays for checkov's start; each further one is a run in the same process.
 """
 
 import json

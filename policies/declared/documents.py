@@ -1,7 +1,7 @@
 """An IAM document: the statements of a policy, whichever way it was written.
 
-Hides that a document may be JSON text or a map, that a statement, an action, a resource and a principal may each be one or a list, and that
-`NotAction` turns a list around.
+Hides that a document may be JSON text or a map, that a statement, an action, a resource and a principal may each be one
+or a list, and that `NotAction` turns a list around.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from policies.values import Node, WrongType
+from policies.declared.values import Node, WrongType
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,9 @@ class Statement:
             if pattern is not None and fnmatchcase(action.lower(), pattern.lower()):
                 return node
         excluded = self.node.at("NotAction")
-        if not excluded.absent and not any(fnmatchcase(action.lower(), (node.text() or "").lower()) for node in excluded.one_or_many()):
+        if not excluded.absent and not any(
+            fnmatchcase(action.lower(), (node.text() or "").lower()) for node in excluded.one_or_many()
+        ):
             return excluded
         return None
 
