@@ -2,7 +2,7 @@
 sizes.
 
 Run as `python bench/staging.py [FOLDER]`; it needs some 300 MB in FOLDER (default: a temporary folder). The plain `cp
--r` stands beside it.
+-r` stands beside it, and rsync with checksums where it is installed.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import platform
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -73,6 +74,9 @@ def main() -> None:
             ("verify, 8 workers", (*stage, "verify", "--manifest", manifest, "--root", disk)),
             ("cp -r (no checksum, no flush)", ("cp", "-r", folder / "source", folder / "plain")),
         ]
+        if shutil.which("rsync"):
+            words = f"rsync -a --checksum {folder}/source/ {folder}/rsync/ && sync -f {folder}/rsync"
+            rows += [(f"rsync --checksum and flush{more}", ("sh", "-c", words)) for more in ("", ", again")]
         print(f"{'what':<30} {'seconds':>8} {'files/s':>9} {'MB/s':>7} {'MiB held':>9}")
         for what, words in rows:
             seconds, memory = measure(*words)

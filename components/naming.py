@@ -1,6 +1,6 @@
-"""Names: made to fit a service's limit without two of them ever meeting, and matched to what a misspelling meant.
+"""Names: fitted to a service's limit without collisions, and matched to what a misspelling meant.
 
-Hides how a long name is cut: the head stays readable and a hash of the whole keeps it unlike its neighbours.
+A long name keeps a readable head, and a hash of the whole name keeps it different from its neighbours.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The labels that nodes of this project carry, and the prefixes that belong to others.
 
-Hides how the words are spelt: pools write them, selectors of daemons, flavors and jobs read them, and no part repeats
-the text.
+Pools write the labels; the selectors of daemons, flavors and jobs read them. All take the text from here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One thing that is wrong with what the user wrote, with where it stands and what would be right.
 
-Hides how problems are ordered and worded on one line, so that every command and the engine show them alike.
+Every command and the engine order and print problems through this module, so that they look alike everywhere.
 """
 
 from __future__ import annotations

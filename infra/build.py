@@ -40,11 +40,15 @@ def _on_aws(settings: Settings) -> Built:
     }
     pools = {pool.name: on_aws.gpu_pool(settings, pool.name, network, cluster, aws) for pool in stack.pools}
 
+    on_aws.queue_identities(settings, cluster, store, aws)
+    in_cluster.people(settings, namespaces, cluster.ready, both)
     volumes = in_cluster.volumes(settings, namespaces, registry.prefix, lustre, cluster.ready, both)
     devices = in_cluster.devices(settings, registry.prefix, cluster.ready, both)
     isolated = stack.network is not None and stack.network.egress == "isolated"
-    queueing = in_cluster.queueing(settings, namespaces, registry.prefix if isolated else None, cluster.ready, both)
-    in_cluster.block_clock(settings, queueing, registry.prefix if isolated else None, both)
+    mirror = registry.prefix if isolated else None
+    karpenter = on_aws.karpenter(settings, network, cluster, pools, mirror, both)
+    queueing = in_cluster.queueing(settings, namespaces, mirror, cluster.ready, both)
+    in_cluster.block_clock(settings, queueing, mirror, both)
     return Built(
         network=network,
         registry=registry,
@@ -54,6 +58,7 @@ def _on_aws(settings: Settings) -> Built:
         store=store,
         lustre=lustre,
         pools=pools,
+        karpenter=karpenter,
         volumes=volumes,
         devices=devices,
         queueing=queueing,
@@ -63,6 +68,7 @@ def _on_aws(settings: Settings) -> Built:
 def _on_hosts(settings: Settings, form: SelfHosted) -> Built:
     inside = pulumi.ResourceOptions(providers={"kubernetes": providers.for_hosts(form)})
     namespaces = in_cluster.namespaces(settings, [], inside)
+    in_cluster.people(settings, namespaces, [], inside)
     volumes = in_cluster.volumes(settings, namespaces, form.registry or "", {}, [], inside)
     devices = in_cluster.devices(settings, form.registry or "", [], inside)
     queueing = in_cluster.queueing(settings, namespaces, form.registry, [], inside)

@@ -11,6 +11,7 @@ from components.in_cluster.namespaces import Namespaces
 from components.in_cluster.observability import Observability
 from components.in_cluster.queueing import Queueing
 from components.in_cluster.volumes import Volumes
+from components.karpenter import Karpenter
 from components.lustre import Lustre
 from components.network import Network
 from components.object_store import ObjectStore
@@ -19,13 +20,14 @@ from components.registry import Registry
 
 @dataclass(kw_only=True)
 class Built:
-    """The components of a stack by their nouns; those on AWS are None on machines of one's own."""
+    """The components of a stack by their nouns; those on AWS are None on the premises."""
 
     network: Network | None = None
     registry: Registry | None = None
     store: ObjectStore | None = None
     lustre: dict[str, Lustre] = field(default_factory=dict[str, Lustre])
     cluster: Cluster | None = None
+    karpenter: Karpenter | None = None
     pools: dict[str, GpuPool] = field(default_factory=dict[str, GpuPool])
     namespaces: Namespaces | None = None
     volumes: Volumes | None = None

@@ -13,6 +13,7 @@ from components.in_cluster.block_clock import BlockClock, BlockClockArgs
 from components.in_cluster.devices import Devices, DevicesArgs
 from components.in_cluster.namespaces import Namespaces, NamespacesArgs
 from components.in_cluster.observability import Observability, ObservabilityArgs
+from components.in_cluster.people import People, PeopleArgs
 from components.in_cluster.queueing import Queueing, QueueingArgs
 from components.in_cluster.volumes import FileSystemWires, Volumes, VolumesArgs
 from components.lustre import Lustre
@@ -70,6 +71,14 @@ def queueing(
         QueueingArgs(spec=stack, catalog=settings.catalog, namespaces=made.namespaces, after=after, mirror=mirror),
         opts,
     )
+
+
+def people(
+    settings: Settings, made: Namespaces, after: Sequence[pulumi.Resource], opts: pulumi.ResourceOptions
+) -> People:
+    """What the people of the stack file may do, as roles of the cluster."""
+    args = PeopleArgs(spec=settings.valid, namespaces=made.namespaces, after=after)
+    return People("people", args, opts)
 
 
 def volumes(

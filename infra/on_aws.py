@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pulumi
 
 from components.cluster import Cluster, ClusterArgs, SystemImage
 from components.file_systems.lustre import efa_clients
 from components.governance import Governance, GovernanceArgs, GovernedSpec
 from components.gpu_pool import GpuPool, GpuPoolArgs
+from components.identity.pod_identity import PodIdentity, PodIdentityArgs, ServiceAccount
+from components.karpenter import BoughtPool, Karpenter, KarpenterArgs
 from components.lustre import Client, Lustre, LustreArgs
+from components.manifests import access
 from components.manifests.observability import prometheus
-from components.naming import fit
+from components.manifests.queues import accounts
 from components.network import Network, NetworkArgs
 from components.object_store import ObjectStore, ObjectStoreArgs
-from components.planning import addons, address_needs, addresses, endpoints, images, nodes
+from components.planning import addons, address_needs, addresses, endpoints, images, nodes, placement
 from components.registry import Registry, RegistryArgs
 from components.spec.form import Hybrid
+from components.spec.pools import PoolSpec
 from components.spec.stack import StackSpec
-from infra.settings import Settings, tags
-
-
-def cluster_name(settings: Settings) -> str:
-    """Known beforehand: the log group is named after it. EKS takes 100 characters; names made from it take fewer."""
-    return fit(f"trainshed-{settings.name}", 40)
+from infra.settings import Settings, cluster_name, tags
 
 
 def network(settings: Settings, opts: pulumi.ResourceOptions) -> Network:
@@ -65,8 +66,8 @@ def cluster(settings: Settings, net: Network, opts: pulumi.ResourceOptions) -> C
             cluster_name=cluster_name(settings),
             region=stack.region,
             account_id=net.account_id,
-            control_subnet_ids={zone: net.subnet_ids("control", zone) for zone in stack.zones},
-            node_subnet_ids={zone: net.subnet_ids("nodes", zone) for zone in stack.zones},
+            control_subnet_ids={zone: net.subnet_ids("control", zone) for zone in net.plan.zones("control")},
+            node_subnet_ids={zone: net.subnet_ids("nodes", zone) for zone in placement.system_zones(stack, cat)},
             management_security_group_id=net.management_security_group_id,
             compute_security_group_id=net.compute_security_group_id,
             addons=addons.needed(stack, cat),
@@ -77,6 +78,10 @@ def cluster(settings: Settings, net: Network, opts: pulumi.ResourceOptions) -> C
             ),
             service_cidr=addresses.service_cidr(stack) or addresses.SERVICE_RANGES[0],
             remote_networks=stack.form.remote_networks if isinstance(stack.form, Hybrid) else (),
+            admins=tuple(who for who in stack.access.admins if who.startswith("arn:")),
+            people=access.entries(stack),
+            oidc=stack.access.oidc,
+            groups_prefix=access.OIDC_PREFIX,
             ready=net.ready,
             delete_protection=stack.governance.delete_protection,
             tags=tags(settings),
@@ -92,10 +97,12 @@ def gpu_pool(settings: Settings, name: str, net: Network, control: Cluster, opts
     with_cards = nodes.cards(pool, cat) > 0
     zones = net.plan.zones("compute") if with_cards else stack.zones
     group = net.compute_security_group_id if with_cards else net.management_security_group_id
-    if pool.formerly is not None:
+    if pool.previous_name is not None:
         # The engine finds the node groups under the name they were made with; it may go once every stack has been
         # updated.
-        opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(aliases=[pulumi.Alias(name=pool.formerly)]))
+        opts = pulumi.ResourceOptions.merge(
+            opts, pulumi.ResourceOptions(aliases=[pulumi.Alias(name=pool.previous_name)])
+        )
     return GpuPool(
         name,
         GpuPoolArgs(
@@ -107,7 +114,7 @@ def gpu_pool(settings: Settings, name: str, net: Network, control: Cluster, opts
             certificate_authority=control.certificate_authority,
             service_cidr=addresses.service_cidr(stack) or addresses.SERVICE_RANGES[0],
             node_role_arn=control.node_role_arn,
-            subnet_ids={zone: net.subnet_ids("compute" if with_cards else "nodes", zone) for zone in zones},
+            subnet_ids={zone: _node_subnet(settings, pool, net, zone) for zone in zones},
             security_group_ids=[group],
             efa_security_group_id=net.efa_security_group_id,
             key_arn=control.key_arn,
@@ -118,6 +125,53 @@ def gpu_pool(settings: Settings, name: str, net: Network, control: Cluster, opts
         ),
         opts,
     )
+
+
+def karpenter(
+    settings: Settings,
+    net: Network,
+    control: Cluster,
+    pools: Mapping[str, GpuPool],
+    mirror: pulumi.Input[str] | None,
+    opts: pulumi.ResourceOptions,
+) -> Karpenter | None:
+    """What buys nodes for the pools that size themselves; None where there is no such pool."""
+    stack, cat = settings.valid, settings.catalog
+    interfaces = efa_clients.interfaces(stack, cat)
+    bought = [
+        BoughtPool(
+            spec=pool,
+            elastic=elastic,
+            subnet_ids=[_node_subnet(settings, pool, net, zone) for zone in elastic.zones],
+            security_group_ids=pools[pool.name].security_group_ids,
+            placement_group=pools[pool.name].elastic_placement_group,
+            lustre_efa_interfaces=interfaces.get(pool.name, 0),
+        )
+        for pool in stack.pools
+        if (elastic := pools[pool.name].placement.elastic)
+    ]
+    if not bought:
+        return None
+    args = KarpenterArgs(
+        spec=stack,
+        catalog=cat,
+        account_id=net.account_id,
+        cluster_name=cluster_name(settings),
+        cluster_version=control.version,
+        endpoint=control.endpoint,
+        key_arn=control.key_arn,
+        pools=bought,
+        before_nodes=control.before_nodes,
+        after=control.ready,
+        mirror=mirror,
+        tags=tags(settings),
+    )
+    return Karpenter("karpenter", args, opts)
+
+
+def _node_subnet(settings: Settings, pool: PoolSpec, net: Network, zone: str) -> pulumi.Input[str]:
+    """Nodes with cards live in the compute network, the others in the management network."""
+    return net.subnet_ids("compute" if nodes.cards(pool, settings.catalog) > 0 else "nodes", zone)
 
 
 def governance(settings: Settings, net: Network, opts: pulumi.ResourceOptions) -> Governance:
@@ -180,6 +234,25 @@ def object_store(
         ),
         opts,
     )
+
+
+def queue_identities(
+    settings: Settings, control: Cluster, store: ObjectStore, opts: pulumi.ResourceOptions
+) -> dict[str, PodIdentity]:
+    """What the jobs of each queue reach in AWS: their datasets to read, their checkpoints and outputs to write."""
+    found: dict[str, PodIdentity] = {}
+    for queue in settings.valid.queues:
+        account = ServiceAccount(
+            namespace=queue.namespace, name=accounts.name(queue.name), purpose=f"jobs of the queue {queue.name}"
+        )
+        args = PodIdentityArgs(
+            spec=account,
+            cluster_name=control.name,
+            statements=store.of_queue(read=queue.datasets, written=accounts.written(queue)),
+            tags=tags(settings),
+        )
+        found[queue.name] = PodIdentity(f"queue-{queue.name}", args, opts)
+    return found
 
 
 def lustre(

@@ -1,7 +1,6 @@
 """The providers of a stack, made from values that stay the same from run to run.
 
-Hides how the Kubernetes provider reaches the cluster: never through the shell's own kubeconfig, which may point
-anywhere.
+The Kubernetes provider never uses the shell's own kubeconfig, which may point anywhere.
 """
 
 from __future__ import annotations

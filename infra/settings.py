@@ -1,7 +1,6 @@
 """The settings of a run: the only reader of the stack's configuration.
 
-Hides whether they come from a stack file (a preview) or from the engine, and stops on errors before anything is
-declared.
+They come from a stack file (in a preview) or from the engine. Errors stop the run before anything is declared.
 """
 
 from __future__ import annotations
@@ -11,11 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from components import catalog
 from components.catalog import Catalog
-from components.planning import rules
+from components.naming import fit
+from components.planning import rules, siblings
 from components.planning.rules.cluster import check_name
 from components.planning.shares import with_default_queues
 from components.problems import Problem, errors, in_file_order, render
@@ -77,6 +78,11 @@ def tags(settings: Settings) -> dict[str, str]:
     }
 
 
+def cluster_name(settings: Settings) -> str:
+    """Known beforehand: the log group is named after it. EKS takes 100 characters; names made from it take fewer."""
+    return fit(f"trainshed-{settings.name}", 40)
+
+
 def stack_file(stack: str) -> tuple[str, Path]:
     """The stack's name and file, from its name (`prod`) or from a path to a stack file."""
     path = Path(stack)
@@ -89,7 +95,17 @@ def from_file(stack: str, cat: Catalog | None = None) -> Settings:
     """Read and check a stack file by name or path; every problem is in the answer."""
     name, path = stack_file(stack)
     shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
-    return replace(_checked(name, read_stack(path, str(shown)), cat or catalog.load()), folder=path.parent)
+    read = _checked(name, read_stack(path, str(shown)), cat or catalog.load(), _siblings(path))
+    return replace(read, folder=path.parent)
+
+
+def _siblings(path: Path) -> dict[str, StackSpec]:
+    """The other stacks of the folder by name, as far as they can be read."""
+    found: dict[str, StackSpec] = {}
+    for other in sorted(path.parent.glob("Pulumi.*.yaml")):
+        if other.name != path.name and (stack := read_stack(other, str(other)).stack) is not None:
+            found[other.stem.removeprefix("Pulumi.")] = stack
+    return found
 
 
 def from_engine() -> Settings:
@@ -114,9 +130,17 @@ def from_engine() -> Settings:
     return settings
 
 
-def _checked(name: str, reading: Reading, cat: Catalog) -> Settings:
+def _checked(
+    name: str, reading: Reading, cat: Catalog, others: Mapping[str, StackSpec] = MappingProxyType({})
+) -> Settings:
     stack = with_default_queues(reading.stack, cat) if reading.stack else None
-    found = [*rules.check(stack, cat), *check_name(stack, name, reading.document.file)] if stack else []
+    found: list[Problem] = []
+    if stack:
+        found = [
+            *rules.check(stack, cat),
+            *check_name(stack, name, reading.document.file),
+            *siblings.check(stack, others),
+        ]
     problems = in_file_order([*reading.problems, *reading.placed(found)])
     if stack:
         problems = in_file_order(reading.placed(_acknowledged(stack, problems)))

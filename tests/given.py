@@ -15,7 +15,7 @@ from components.spec.task import TaskSpec, read_task, read_task_text
 ROOT = Path(__file__).resolve().parent.parent
 CAT = catalog.load()
 STACKS = ("dev", "onprem", "prod", "staging", "standby")
-TASKS = ("finetune-8b", "llama-405b", "preprocess-corpus")
+TASKS = ("finetune-8b", "gpt-125m", "llama-405b", "preprocess-corpus")
 
 
 @cache

@@ -41,8 +41,8 @@ def strict() -> bool:
     return os.environ.get("TRAINSHED_REQUIRE_LIVE") == "1"
 
 
-# The first torch with `fully_shard` and checkpoints as the trainer writes them.
-OLDEST_TORCH = (2, 6)
+# The oldest torch that the trainer was run on: the one of the images.
+OLDEST_TORCH = (2, 8)
 
 
 @cache
@@ -52,12 +52,13 @@ def torch_python() -> Path | None:
         "import torch, torch.distributed as d; version = tuple(map(int, torch.__version__.split('.')[:2]));"
         f"raise SystemExit(0 if version >= {OLDEST_TORCH} and d.is_gloo_available() else 1)"
     )
-    candidates = [Path(sys.executable)] if importlib.util.find_spec("torch") is not None else []
-    candidates += sorted(tools.cache().glob("torch-*/bin/python"), reverse=True)
-    for python in candidates:
-        if subprocess.run([python, "-c", probe], capture_output=True, check=False).returncode == 0:
-            return python
-    return None
+    if importlib.util.find_spec("torch") is not None:
+        own = Path(sys.executable)
+        if subprocess.run([own, "-c", probe], capture_output=True, check=False).returncode == 0:
+            return own
+    # The installer has tried it already; an import takes seconds.
+    installed = sorted(mark.parent for mark in tools.cache().glob("torch-*/complete"))
+    return installed[-1] / "bin" / "python" if installed else None
 
 
 def checkov() -> Path | None:

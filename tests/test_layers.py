@@ -28,7 +28,7 @@ LAYERS = [
 ROOMS = LAYERS.index(("components",))
 # What any room may use of another: the rest of a room is its own.
 SHARED_ROOMS = ("components.identity", "components.in_cluster")
-# Texts of programs that run in a container of a bare Python: nobody imports them, and they import nothing of the project.
+# Programs that run in a container of a bare Python: nobody imports them, and they import nothing of the project.
 PROGRAMS = "components.manifests.programs"
 FORBIDDEN_BELOW_COMPONENTS = (
     "pulumi",

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Build the real programs that the live tests and the sandbox run, into a cache that all checkouts share.
 
-What is built already, or lies on PATH, is skipped; a build that was broken off goes on where Go's own cache stands.
-Two runs at once never meet: the second waits for the first one's lock. Standard library only, so it runs before any installation.
+What is built already, or lies on PATH, is skipped; a build that was broken off goes on where Go's own cache stands. Two
+runs at once never meet: the second waits for the first one's lock. Standard library only, so it runs before any
+installation.
 """
 
 from __future__ import annotations

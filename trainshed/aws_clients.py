@@ -1,6 +1,7 @@
 """Clients of AWS for the commands that ask an account.
 
-Hides the import, which costs a third of a second, and that the library comes without types.
+The library is imported only when a client is made, because the import costs a third of a second. It comes without
+types.
 """
 
 from __future__ import annotations

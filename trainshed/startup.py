@@ -25,7 +25,7 @@ WAITING: Final = frozenset(
         "pulumi.automation",
     }
 )
-# Pulumi's tracing begins while it is imported, and only where this variable says so.
+# Pulumi's tracing begins while it is imported, and only where this variable is set.
 _TRACED: Final = "TRACEPARENT"
 _TRACING: Final = "pulumi.runtime._instrumentation"
 

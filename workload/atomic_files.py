@@ -1,7 +1,7 @@
 """Files that are whole or absent: written under another name, flushed to the disk, then renamed.
 
-It hides the order of system calls that makes a kill or a power cut at any instant harmless: data, then file, then name,
-then folder.
+The order of system calls must stay, so that a kill or a power cut at any instant does no harm: data, then file, then
+name, then folder.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """How far a long piece of work is: a line on a terminal, and figures for Prometheus in a text file.
 
-It hides who looks: nothing is printed where standard error is no terminal, nothing is written without a metrics file.
+Callers report in every case: nothing is printed where standard error is no terminal, and nothing is written without a
+metrics file.
 """
 
 from __future__ import annotations

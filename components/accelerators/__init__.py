@@ -1,6 +1,6 @@
 """Accelerator adapters: one module a family, one entry here.
 
-Hides which family an instance type belongs to; components ask the answer and never compare a vendor's name.
+Components ask this package which family an instance type belongs to; they never compare a vendor's name.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What an accelerator family answers about itself: resource, taint, images, plugin, job environment, health codes.
 
-Hides nothing but spelling: a family is one frozen value, so a new one is data and no component learns its name.
+A family is one frozen value, so a new family is only data and no component has to know its name.
 """
 
 from __future__ import annotations
@@ -96,8 +96,10 @@ class Accelerator:
     device_plugin: DevicePlugin
     environment: Mapping[str, str] = field(default_factory=lambda: NOTHING)
     health_codes: tuple[HealthCode, ...] = ()
+    # Reasons of the monitoring agent for which no node of a gang is taken away.
+    left_alone: tuple[str, ...] = ()
     telemetry: Telemetry | None = None
-    # The word for its device files in workload/preflight/gate.py; None where that program doesn't know them.
+    # The name of its device files in workload/preflight/gate.py; None where that program doesn't know them.
     gate_kind: str | None = None
     # What EFA's environment adds for these cards, and what it adds where only PCIe joins them.
     efa_environment: Mapping[str, str] = field(default_factory=lambda: NOTHING)

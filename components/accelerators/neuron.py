@@ -1,6 +1,6 @@
 """AWS Trainium: whole chips as the resource, the Neuron device plugin with its RBAC, and the runtime's own faults.
 
-Hides that the plugin, unlike NVIDIA's, reads its node and annotates pods through the API, so it needs an account with
+Unlike NVIDIA's plugin, this one reads its node and annotates pods through the API, so it needs a service account with
 rights.
 """
 

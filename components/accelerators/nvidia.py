@@ -1,7 +1,7 @@
 """NVIDIA GPUs: the device plugin without the RDMA take-over, DCGM telemetry, and what each XID code asks for.
 
-Hides that the machine image already brings driver, container toolkit and fabric manager: only the plugin is left to
-run.
+The machine image already brings driver, container toolkit and fabric manager, so only the plugin has to run in the
+cluster.
 """
 
 from __future__ import annotations
@@ -100,12 +100,14 @@ NVIDIA = Accelerator(
             # A job without the plugin fails instead of falling back to TCP.
             "NCCL_NET": "AWS Libfabric",
             # Huge pages and fork() in data loaders don't go together (ENOMEM); the documentation of aws-ofi-nccl names
-            # this way out.
+            # this remedy.
             "FI_EFA_USE_HUGE_PAGE": "0",
         }
     ),
     efa_environment_of_pcie=MappingProxyType({"NCCL_SHM_USE_CUDA_MEMCPY": "1"}),
     health_codes=XID,
+    # The agent raises it when a daemon restarts, and never clears it (aws/eks-node-monitoring-agent issue 266).
+    left_alone=("DCGMError",),
     telemetry=Telemetry(
         name="dcgm-exporter",
         image="dcgm-exporter",

@@ -1,6 +1,6 @@
 """Facts about AWS and about the charts, each once, dated and with its source.
 
-Hides their files: `load()` gives one immutable `Catalog`, and no other module of the project holds such a figure.
+`load()` returns one immutable `Catalog`. No other module of the project may hold such a figure.
 """
 
 from components.catalog.addons import Addon, AddonPin, Addons, UnknownAddon

@@ -1,6 +1,6 @@
 """EKS add-ons: the version pinned for each Kubernetes version, and the identity each runs under.
 
-Hides which add-on follows the cluster's version and which doesn't.
+Callers ask by the cluster's version, whether an add-on has one version for each or the same for all.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The catalog: every fact about AWS and the charts that the rest of the project builds on, in one immutable value.
 
-Hides where the facts are kept (JSON beside this module, tables in it) and that they are read once.
+The facts are kept as JSON beside this module and as tables in its modules. They are read once.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Helm charts and images of others, each pinned to one version.
 
-Hides where each is published; isolated networks mirror exactly the images listed here.
+Isolated networks mirror exactly the images listed here, so every image that a chart runs must be listed.
 """
 
 from __future__ import annotations
@@ -98,13 +98,26 @@ RELEASES: Mapping[str, str] = json.loads((Path(__file__).parent / "data" / "rele
 
 _PROMETHEUS = "https://prometheus-community.github.io/helm-charts"
 _EKS = "https://aws.github.io/eks-charts"
+# The newest release whose controller this project has run, against a real API server and a stand-in for EC2.
+_KARPENTER = "aws/karpenter-provider-aws v1.13.0, charts/karpenter values; run from that tag"
 _RELEASE = "the version of the pinned chart or release; the path is that project's usual one"
 
 _CHARTS = (
     _chart("kueue", RELEASES["kueue"], "oci://registry.k8s.io/kueue/charts/kueue", namespace="kueue-system"),
     _chart("jobset", RELEASES["jobset"], "oci://registry.k8s.io/jobset/charts/jobset", namespace="jobset-system"),
     _chart(
-        "cluster-autoscaler", "9.59.0", "https://kubernetes.github.io/autoscaler", namespace="kube-system", app="1.35.0"
+        "karpenter",
+        RELEASES["karpenter"],
+        "oci://public.ecr.aws/karpenter/karpenter",
+        namespace="kube-system",
+        source=_KARPENTER,
+    ),
+    _chart(
+        "karpenter-crd",
+        RELEASES["karpenter"],
+        "oci://public.ecr.aws/karpenter/karpenter-crd",
+        namespace="kube-system",
+        source=_KARPENTER,
     ),
     _chart("kube-prometheus-stack", "88.5.3", _PROMETHEUS, namespace="monitoring", app="v0.93.1"),
     _chart("aws-load-balancer-controller", "3.5.0", _EKS, namespace="kube-system"),
@@ -186,14 +199,7 @@ _IMAGES = (
     ),
     _image("kueue", "registry.k8s.io", "kueue/kueue", f"v{RELEASES['kueue']}", source=_RELEASE, unverified=True),
     _image("jobset", "registry.k8s.io", "jobset/jobset", f"v{RELEASES['jobset']}", source=_RELEASE, unverified=True),
-    _image(
-        "cluster-autoscaler",
-        "registry.k8s.io",
-        "autoscaling/cluster-autoscaler",
-        "v1.35.0",
-        source=_RELEASE,
-        unverified=True,
-    ),
+    _image("karpenter", "public.ecr.aws", "karpenter/controller", RELEASES["karpenter"], source=_KARPENTER),
     _image(
         "kube-state-metrics",
         "registry.k8s.io",

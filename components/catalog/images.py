@@ -1,6 +1,6 @@
 """Image families: what each EKS AMI type runs, which cards it drives and how its user data is written.
 
-Hides the naming of AMI types, so that nobody elsewhere takes a word like `AL2023_x86_64_NVIDIA` apart.
+Only this module takes the name of an AMI type, such as `AL2023_x86_64_NVIDIA`, apart.
 """
 
 from __future__ import annotations

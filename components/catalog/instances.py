@@ -1,7 +1,6 @@
 """An EC2 instance type as a value: its cards, network cards, disks, zones and prices.
 
-Hides how the data file is packed (zones are digits behind a region's prefix) and that a row becomes a value when it is
-first asked for.
+The data file is packed: zones are digits after a region's prefix. A row becomes a value when it is first asked for.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The Kubernetes versions that EKS offers, with the dates between which each is supported.
 
-Hides the calendar: a caller asks for the verdict on a day and gets one word; there is no clock in here.
+Callers pass the day and get one word for how the version is supported on it. Nothing here reads a clock.
 """
 
 from __future__ import annotations

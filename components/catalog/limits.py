@@ -1,6 +1,6 @@
 """What AWS allows an account, a cluster and a network by default, and how to ask for more.
 
-Hides quota codes: a report names the limit in words and says which code to request.
+A report names each limit in words, with the code of the quota to request.
 """
 
 from __future__ import annotations
@@ -62,6 +62,12 @@ class Limits:
     block_instances: Limit
     block_instances_per_day: Limit
     lustre_associations: Limit
+    notifications_per_budget: Limit
+    topics_per_notification: Limit
+    mails_per_notification: Limit
+    gp3_storage: Limit
+    lustre_storage: Mapping[tuple[str, str], Limit]  # by deployment type and storage
+    lustre_tiered_throughput: Limit
     vcpus: Mapping[tuple[str, Market], Limit]
     block_codes: Mapping[
         str, str
@@ -82,6 +88,9 @@ _AS_OF = date(2026, 11, 30)
 _EKS = "EKS User Guide, service quotas"
 _VPC = "moto 5.2.5 servicequotas defaults for vpc (VPC User Guide, quotas)"
 _EC2 = "EC2 User Guide, instance quotas: defaults of a new account; codes as listed by Service Quotas"
+_BUDGETS = "AWS Budgets API reference, Notification"
+_FSX = "FSx for Lustre User Guide, quotas, as reported; the page was not read"
+_EBS = "EBS User Guide, quotas; some old regions start with more"
 
 
 def _limit(
@@ -214,6 +223,36 @@ LIMITS = Limits(
     ),
     lustre_associations=_limit(
         "data repository associations per file system", 8, "associations", "FSx for Lustre User Guide", adjustable=False
+    ),
+    notifications_per_budget=_limit("notifications per budget", 10, "notifications", _BUDGETS, adjustable=False),
+    topics_per_notification=_limit("topics per budget notification", 1, "topics", _BUDGETS, adjustable=False),
+    mails_per_notification=_limit(
+        "mail addresses per budget notification", 10, "addresses", _BUDGETS, adjustable=False
+    ),
+    # No quota counts the IOPS of gp3: those that exist are for io1 and io2.
+    gp3_storage=_limit("storage of gp3 volumes per region", 50, "TiB", _EBS, service="ebs", code="L-7A658B76"),
+    lustre_storage=MappingProxyType(
+        {
+            (deployment, storage): _limit(
+                f"Lustre {deployment.replace('_', ' ').lower()} {storage} storage per region",
+                100_800,
+                "GiB",
+                _FSX,
+                service="fsx",
+                unverified=True,
+            )
+            for deployment in ("SCRATCH_1", "SCRATCH_2", "PERSISTENT_1", "PERSISTENT_2")
+            for storage in ("SSD", "HDD")
+        }
+    ),
+    lustre_tiered_throughput=_limit(
+        "throughput of intelligent tiering per region",
+        100_000,
+        "MB/s",
+        _FSX,
+        service="fsx",
+        unverified=True,
+        adjustable=False,
     ),
     vcpus=MappingProxyType(_vcpus()),
     block_codes=MappingProxyType(

@@ -1,6 +1,6 @@
 """FSx for Lustre: which sizes, throughputs and options each deployment type takes.
 
-Hides the tables; a caller asks what is legal and for the nearest legal size above what it needs.
+Callers ask what FSx accepts, and for the smallest accepted size that is enough.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How machines reach FSx for Lustre over EFA: the interfaces that AWS's own set-up gives to Lustre, and how many FSx
 serves.
 
-Hides the table by instance type; a type that it doesn't name follows from the number of its network cards.
+The table is by instance type. For a type that it doesn't name, the answer follows from the number of its network cards.
 """
 
 from __future__ import annotations

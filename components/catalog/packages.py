@@ -1,7 +1,7 @@
 """Amazon Linux 2023's packages: where a machine or a container in a VPC gets them from.
 
-Hides that there are two ways to the same files: container images ask a public CDN, which no VPC endpoint leads to;
-EC2's own images ask a bucket of their region, which the S3 gateway endpoint reaches.
+There are two sources of the same files. Container images ask a public CDN, which no VPC endpoint leads to; EC2's own
+images ask a bucket of their region, which the S3 gateway endpoint reaches.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Final
 
+from components.catalog import regions
 from components.catalog.pins import Origin
 
 KEY_FILE: Final = "/etc/pki/rpm-gpg/RPM-GPG-KEY-amazon-linux-2023"  # in every image, whichever way it asks
@@ -28,5 +29,5 @@ def bucket(region: str) -> str:
 
 def mirror_list(region: str) -> str:
     """dnf's `mirrorlist` for the bucket, with dnf's own variables left in."""
-    domain = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
-    return f"https://{bucket(region)}.s3.dualstack.{region}.{domain}/core/mirrors/$releasever/$basearch/mirror.list"
+    host = f"{bucket(region)}.s3.dualstack.{region}.{regions.domain(region)}"
+    return f"https://{host}/core/mirrors/$releasever/$basearch/mirror.list"

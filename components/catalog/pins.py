@@ -1,6 +1,6 @@
 """Where a figure comes from: its date, its source and whether anybody checked it.
 
-Hides nothing; every pin, limit and price of the catalog carries one, so that a report can say how old its figures are.
+Every pin, limit and price of the catalog carries one, so that a report can say how old its figures are.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What AWS charges for everything that isn't a machine's type, dated, per region; and a machine's hour by how it is
 bought.
 
-Hides how regions differ: a price is asked for by name and region, and what nobody knows is None, never 0.
+A price is asked for by name and region. A price that isn't known is None, never 0.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
 from components.cluster.cluster import Cluster, ClusterArgs
-from components.cluster.nodes import SystemImage
+from components.cluster.nodes import SystemImage, node_role
 
-__all__ = ["Cluster", "ClusterArgs", "SystemImage"]
+__all__ = ["Cluster", "ClusterArgs", "SystemImage", "node_role"]

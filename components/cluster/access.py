@@ -1,7 +1,7 @@
 """Who reaches the cluster: administrators through access entries, machines through the cluster's own security group.
 
-Hides that EKS makes that group itself for the control plane's interfaces: what nodes, which don't carry it, may do is
-named here.
+EKS makes that group itself for the control plane's interfaces. Nodes don't carry it, so what they may do is listed
+here.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import pulumi_aws as aws
 
 from components.identity.policy_documents import partition
 from components.network import KUBELET, WEBHOOKS, Port, Way, declare
+from components.spec.access import OidcSpec
 
 API = Port(name="api", first=443, why="the Kubernetes API")
 
@@ -52,6 +53,54 @@ def administrators(
             opts=children,
         )
         out += [entry, association]
+    return out
+
+
+def people(
+    name: str,
+    groups: Mapping[str, Sequence[str]],
+    oidc: OidcSpec | None,
+    *,
+    groups_prefix: str,
+    cluster_name: pulumi.Output[str],
+    tags: Mapping[str, str],
+    children: pulumi.ResourceOptions,
+) -> list[pulumi.Resource]:
+    """An access entry for each IAM principal with its Kubernetes groups, and the identity provider of the others.
+
+    No policy of EKS' is attached: what a group may do, the cluster's own roles say.
+    """
+    out: list[pulumi.Resource] = [
+        aws.eks.AccessEntry(
+            f"{name}-person-{admin_key(arn)}",
+            cluster_name=cluster_name,
+            principal_arn=arn,
+            type="STANDARD",
+            kubernetes_groups=list(found),
+            tags={**tags, "Name": f"{name}-person"},
+            opts=children,
+        )
+        for arn, found in sorted(groups.items())
+    ]
+    if oidc is not None:
+        out.append(
+            aws.eks.IdentityProviderConfig(
+                f"{name}-oidc",
+                cluster_name=cluster_name,
+                oidc=aws.eks.IdentityProviderConfigOidcArgs(
+                    identity_provider_config_name="trainshed",
+                    issuer_url=oidc.issuer,
+                    client_id=oidc.client_id,
+                    username_claim=oidc.username_claim,
+                    # Names and groups of outside can't be taken for the cluster's own.
+                    username_prefix=groups_prefix,
+                    groups_claim=oidc.groups_claim,
+                    groups_prefix=groups_prefix,
+                ),
+                tags={**tags, "Name": f"{name}-oidc"},
+                opts=children,
+            )
+        )
     return out
 
 

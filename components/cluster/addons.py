@@ -1,9 +1,9 @@
 """The EKS add-ons of a cluster and the roles of their service accounts.
 
-Hides how an add-on gets its permissions: by pod identity, the CNI too. Its pods need no pod network of their own and
-the agent's neither, so both start on a node that isn't ready, the CNI restarting until the agent answers; the node's
-role then needs no right to touch interfaces. The agent must be there before any node: aws/amazon-vpc-cni-k8s issue 3840
-shows the CNI crash without a word when it isn't.
+Every add-on gets its permissions by pod identity, the CNI too, so the node's role needs no right to touch interfaces.
+Neither the CNI nor the pod identity agent needs a pod network, so both start on a node that isn't ready, and the CNI
+restarts until the agent answers. The agent must be declared before any node: without it the CNI crashes without a
+message (aws/amazon-vpc-cni-k8s issue 3840).
 """
 
 from __future__ import annotations
@@ -60,20 +60,19 @@ def _identity(
     tags: Mapping[str, str],
     parent: pulumi.Resource,
 ) -> list[pulumi.Resource]:
-    if plan.service_account is None or not (plan.managed_policy or plan.actions):
+    if plan.service_account is None or not plan.has_identity:
         return []
     statements = [policy_documents.Statement(sid="Needs", actions=plan.actions)] if plan.actions else []
     if plan.name == "aws-ebs-csi-driver":
-        statements += _volume_key(key_arn)
+        # AWS's policy for the driver leaves out volumes encrypted with a key of one's own.
+        statements += policy_documents.volumes_use_key(key_arn)
     identity = PodIdentity(
         f"{name}-identity",
         PodIdentityArgs(
             spec=ServiceAccount(namespace=plan.namespace, name=plan.service_account, purpose=f"the {plan.name} add-on"),
             cluster_name=cluster_name,
             statements=statements,
-            managed_policies={"aws": policy_documents.managed(region, plan.managed_policy)}
-            if plan.managed_policy
-            else {},
+            managed_policies=_policies(plan, region),
             tags=tags,
         ),
         pulumi.ResourceOptions(parent=parent),
@@ -81,24 +80,9 @@ def _identity(
     return identity.ready
 
 
-def _volume_key(key_arn: pulumi.Output[str]) -> list[policy_documents.Statement]:
-    """What AWS's policy for the EBS driver leaves out: volumes encrypted with the cluster's key."""
-    return [
-        policy_documents.Statement(
-            sid="EncryptVolumes",
-            actions=(
-                "kms:Decrypt",
-                "kms:DescribeKey",
-                "kms:GenerateDataKeyWithoutPlaintext",
-                "kms:ReEncryptFrom",
-                "kms:ReEncryptTo",
-            ),
-            resources=(key_arn,),
-        ),
-        policy_documents.Statement(
-            sid="GrantVolumes",
-            actions=("kms:CreateGrant",),
-            resources=(key_arn,),
-            conditions={"Bool": {"kms:GrantIsForAWSResource": "true"}},
-        ),
+def _policies(plan: AddonPlan, region: str) -> dict[str, str]:
+    """ARNs by a short key, the first under the name that the only one always had."""
+    arns = [
+        each if each.startswith("arn:") else policy_documents.managed(region, each) for each in plan.managed_policies
     ]
+    return {"aws" if index == 0 else arn.rsplit("/", 1)[-1]: arn for index, arn in enumerate(arns)}

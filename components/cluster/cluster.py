@@ -1,6 +1,6 @@
 """The EKS cluster: control plane, key, logs, administrators, add-ons and the system pool, in the order that works.
 
-Hides that order: log group and key first, network add-ons before any node, the rest once the system pool has room.
+The order must stay: log group and key first, network add-ons before any node, the rest once the system pool has room.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from components.cluster import addons as cluster_addons
 from components.cluster.nodes import SystemImage
 from components.identity import policy_documents
 from components.planning.addons import AddonPlan
+from components.spec.access import OidcSpec
 from components.spec.cluster import ClusterSpec
 from components.spec.form import RemoteNetwork
 
@@ -27,6 +28,9 @@ _KEY_USE = ("kms:Encrypt", "kms:Decrypt", "kms:ListGrants", "kms:DescribeKey")
 @dataclass(frozen=True, kw_only=True)
 class ClusterArgs:
     """`control_subnet_ids` and `node_subnet_ids` are by zone id; `ready` is what nodes wait for (`Network.ready`).
+
+    `admins` are administrators beside the spec's; `people` are Kubernetes groups by IAM principal; `groups_prefix`
+    stands before names and groups of the identity provider `oidc`.
 
     `cluster_name` is the physical name, at most 100 characters. `service_cidr` meets no network the cluster can see.
     """
@@ -43,6 +47,10 @@ class ClusterArgs:
     system_image: SystemImage
     service_cidr: str
     remote_networks: tuple[RemoteNetwork, ...] = ()
+    admins: tuple[str, ...] = ()
+    people: Mapping[str, Sequence[str]] = field(default_factory=dict[str, "Sequence[str]"])
+    oidc: OidcSpec | None = None
+    groups_prefix: str = "oidc:"
     ready: Sequence[pulumi.Resource] = ()
     delete_protection: bool = False
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -95,8 +103,18 @@ class Cluster(pulumi.ComponentResource):
             self.hybrid_node_role = hybrid.declare(
                 name, region=args.region, account=args.account_id, cluster=cluster, tags=tags, children=children
             )
+        everyone = (*args.spec.admins, *args.admins)
         admins = access.administrators(
-            name, args.spec.admins, region=args.region, cluster_name=cluster.name, tags=tags, children=children
+            name, everyone, region=args.region, cluster_name=cluster.name, tags=tags, children=children
+        )
+        access.people(
+            name,
+            {who: groups for who, groups in args.people.items() if who not in everyone},
+            args.oidc,
+            groups_prefix=args.groups_prefix,
+            cluster_name=cluster.name,
+            tags=tags,
+            children=children,
         )
         network_addons = self._addons(name, [plan for plan in args.addons if plan.before_nodes], [])
         self.before_nodes = [*args.ready, *rules, *admins, *network_addons, *node_permissions]
@@ -142,7 +160,7 @@ class Cluster(pulumi.ComponentResource):
                 policy_documents.key_administration(region, account),
                 policy_documents.logs_use_key(region, account),
                 policy_documents.alarms_use_key(account),
-                *policy_documents.autoscaling_uses_key(region, account),
+                *policy_documents.machines_use_key(region, account),
             ),
             tags={**self._args.tags, "Name": f"{name}-key"},
             opts=pulumi.ResourceOptions(parent=self, protect=self._args.delete_protection),
@@ -161,6 +179,15 @@ class Cluster(pulumi.ComponentResource):
                 f"{name}-control-plane-AmazonEKSClusterPolicy",
                 role=role.name,
                 policy_arn=policy_documents.managed(self._args.region, "AmazonEKSClusterPolicy"),
+                opts=self._children,
+            ),
+            # EKS makes its log group again when it writes after the stack's has gone: kept for ever, and not encrypted.
+            aws.iam.RolePolicy(
+                f"{name}-control-plane-logs",
+                role=role.name,
+                policy=policy_documents.document(
+                    policy_documents.Statement(sid="LeaveLogGroups", effect="Deny", actions=("logs:CreateLogGroup",))
+                ),
                 opts=self._children,
             ),
             aws.iam.RolePolicy(
@@ -191,7 +218,7 @@ class Cluster(pulumi.ComponentResource):
             # With no administrator named, whoever creates the cluster becomes one: else nobody could ever enter it.
             access_config={
                 "authentication_mode": "API",
-                "bootstrap_cluster_creator_admin_permissions": not spec.admins,
+                "bootstrap_cluster_creator_admin_permissions": not (spec.admins or args.admins),
             },
             bootstrap_self_managed_addons=False,  # the add-ons below are the only ones
             enabled_cluster_log_types=list(LOG_TYPES),

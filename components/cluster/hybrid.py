@@ -1,7 +1,7 @@
 """What machines on the premises need to join the cluster: a role they take through Systems Manager, and an access entry
 for it.
 
-Hides that such nodes have no instance profile: each is activated by a code that Systems Manager ties to this role.
+Such nodes have no instance profile. Each is activated by a code that Systems Manager ties to this role.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def declare(
         policy=policy_documents.document(
             policy_documents.Statement(
                 sid="Join",
-                actions=("eks:DescribeCluster", "eks-auth:AssumeRoleForPodIdentity"),
+                # nodeadm looks whether the role has its access entry before it joins.
+                actions=("eks:DescribeCluster", "eks:ListAccessEntries", "eks-auth:AssumeRoleForPodIdentity"),
                 resources=(cluster.arn,),
             ),
             # `nodeadm uninstall` looks its machine up, which no resource narrows, and takes it off the list.

@@ -1,6 +1,6 @@
 """The role that every node of a cluster has, and the system pool on which controllers and DNS run.
 
-Hides what a node may do: join, pull images and hand out pod identities, nothing else.
+The role may let a node join, pull images and hand out pod identities, and nothing else.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from components import node_labels
 from components.catalog import Catalog
 from components.identity import policy_documents
 from components.planning import turnover
-from components.spec.cluster import SystemPoolSpec
+from components.spec.cluster import SYSTEM_ROOT_GIB, SystemPoolSpec
 
-ROOT_GIB = 100
 _POLICIES = ("AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly")
 
 
@@ -46,9 +45,7 @@ def node_role(
     role = aws.iam.Role(
         f"{name}-node",
         description="Nodes: join the cluster and pull images",
-        assume_role_policy=policy_documents.trust(
-            f"ec2.{'amazonaws.com.cn' if region.startswith('cn-') else 'amazonaws.com'}"
-        ),
+        assume_role_policy=policy_documents.trust(policy_documents.ec2_principal(region)),
         tags={**tags, "Name": f"{name}-node"},
         opts=children,
     )
@@ -97,7 +94,7 @@ def system_pool(
                     "encrypted": "true",
                     "kms_key_id": key_arn,
                     "volume_type": "gp3",
-                    "volume_size": ROOT_GIB,
+                    "volume_size": SYSTEM_ROOT_GIB,
                     "delete_on_termination": "true",
                 },
             }

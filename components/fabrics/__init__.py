@@ -1,7 +1,6 @@
 """The fabrics, each a module of its own and one entry here.
 
-Hides which adapter serves a pool: the word in the stack file, or what its machines are best at when the file says
-nothing.
+A pool gets the fabric that the stack file names, or the best one its machines have when the file names none.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ def node_of(pool: PoolSpec, cat: Catalog) -> Node | None:
 
 
 def of(pool: PoolSpec, node: Node | None) -> Fabric:
-    """The pool's fabric. Without a word in the file: EFA where the cards can use it directly, else TCP.
+    """The pool's fabric. If the file names none: EFA where the cards can use it directly, else TCP.
 
     Raises KeyError for a fabric that isn't registered.
     """

@@ -1,6 +1,6 @@
 """Elastic Fabric Adapter: the interfaces of every EFA type, and what its pods ask for.
 
-Hides the layouts that EC2 accepts: which cards take an EFA, at which device index, and which interfaces take an
+Layouts must be ones that EC2 accepts: which cards take an EFA, at which device index, and which interfaces take an
 address. Sources: EC2 User Guide, EFA; EKS User Guide, device-management-efa; aws/karpenter-provider-aws
 designs/efa-for-static-capacity.md.
 """
@@ -19,10 +19,8 @@ from components.spec.pools import PoolSpec
 Layout = Literal["efa-only", "efa"]
 
 RESOURCE = "vpc.amazonaws.com/efa"
-HUGE_PAGE_RESOURCE = "hugepages-2Mi"
-# The EKS images set aside 5128 pages of 2 MiB where EFA is present; the guide's pods ask for 5120Mi of them.
+# The EKS images set aside 5128 pages of 2 MiB where EFA is present, whether pods use them or not.
 HUGE_PAGES = 5128
-POD_HUGE_PAGES = "5120Mi"
 # Nitro v6 forgets an idle TCP connection after 350 s; every earlier generation after five days, which is also EC2's
 # highest value.
 LONGEST_TCP_TIMEOUT = 432000
@@ -106,7 +104,7 @@ class Efa:
         if not isinstance(node, InstanceType):
             return {}
         count = self.count(pool, node)
-        return {RESOURCE: str(count), HUGE_PAGE_RESOURCE: POD_HUGE_PAGES} if count else {}
+        return {RESOURCE: str(count)} if count else {}
 
     def environment(self, pool: PoolSpec, node: Node) -> Mapping[str, str]:
         """What aws-ofi-nccl (its doc/efa-env-var.md) still wants set; everything else it finds out by itself.
@@ -116,6 +114,11 @@ class Efa:
         """
         words = {"NCCL_SOCKET_IFNAME": POD_INTERFACE}
         family = accelerators.of(node) if isinstance(node, InstanceType) else None
+        if isinstance(node, InstanceType) and self.count(pool, node):
+            # Huge pages and fork() in data loaders don't go together (ENOMEM); the plugin's documentation names this
+            # route to the internet. Pods then ask for none, which Karpenter could not promise of a node that isn't
+            # there yet.
+            words["FI_EFA_USE_HUGE_PAGE"] = "0"
         if family and isinstance(node, InstanceType) and node.accelerator:
             words |= family.efa_environment
             if node.accelerator.interconnect_gb_per_s is None:

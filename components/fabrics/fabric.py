@@ -1,7 +1,7 @@
 """What a fabric answers: how cards on different nodes talk, in frozen values that templates, pods and groups are made
 of.
 
-Hides each family behind one set of questions, so that no caller compares a word like "efa".
+Every fabric answers the same questions, so that no caller compares a word like "efa".
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Fabric(Protocol):
 
     @property
     def on_aws(self) -> bool:
-        """Whether EC2 machines have it; the others exist only where nodes are one's own."""
+        """Whether EC2 machines have it; the others exist only on nodes on the premises."""
         ...
 
     @property
@@ -59,7 +59,7 @@ class Fabric(Protocol):
 
     @property
     def open_group(self) -> bool:
-        """Whether its nodes need the security group whose members speak every protocol with each other, both ways."""
+        """Whether its nodes need the security group whose members may use every protocol with each other, both ways."""
         ...
 
     def refusal(self, pool: PoolSpec, node: Node) -> str | None:

@@ -1,6 +1,6 @@
-"""InfiniBand between machines of one's own.
+"""InfiniBand between machines on the premises.
 
-Hides that its devices are found by name and need no address to be chosen.
+Its devices are found by name; no address has to be chosen.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Plain TCP between nodes: what every machine has.
 
-Hides that nothing is needed for it beyond the pod's own interface.
+It needs nothing beyond the pod's own interface.
 """
 
 from __future__ import annotations

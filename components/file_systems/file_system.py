@@ -27,7 +27,7 @@ class System:
     """One file system of a stack. `path` is its place in the stack file, `zone` None where every zone reaches it.
 
     `folders` says where datasets and checkpoints lie on it when the stack file ties them to it; `total_mbps` is the
-    throughput in MB/s that was bought, None where nobody knows it.
+    throughput in MB/s that was bought, None where it isn't known.
     """
 
     kind: str

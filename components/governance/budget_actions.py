@@ -1,6 +1,6 @@
-"""What a budget does beside telling: it keeps named roles from starting more machines.
+"""What a budget does besides sending notices: it keeps named roles from starting more machines.
 
-Hides the policy that stops, and the role by which the budget attaches it: to those roles alone, and no other policy.
+The budget takes a role that may attach the stopping policy to those roles alone, and no other policy.
 """
 
 from __future__ import annotations

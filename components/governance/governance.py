@@ -1,8 +1,7 @@
-"""Paying and auditing: the budget, the watch over unexpected spend, the bill's tags, the audit trail and what else is
+"""Cost control and audit: the budget, anomaly detection on spend, the bill's tags, the audit trail and what else is
 chosen.
 
-Hides that some of these belong to the account rather than to the stack, so each is declared only when the stack file
-asks for it.
+Some of these belong to the account rather than to the stack, so each is declared only when the stack file asks for it.
 """
 
 from __future__ import annotations
@@ -14,8 +13,9 @@ import pulumi
 import pulumi_aws as aws
 
 from components.governance import audit, budget_actions
+from components.in_cluster.sealed import sealed, webhooks
 from components.spec.base import Spec
-from components.spec.operations import AlertTarget, BudgetSpec, GovernanceSpec
+from components.spec.operations import AlertTarget, BudgetSpec, GovernanceSpec, topic_region
 
 
 class GovernedSpec(Spec):
@@ -44,7 +44,8 @@ class Governance(pulumi.ComponentResource):
     """Attributes: `trail_bucket` (the audit trail's bucket name, None without a trail)."""
 
     def __init__(self, name: str, args: GovernanceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("trainshed:governance:Governance", name, args.spec.model_dump(mode="json"), opts)
+        recorded = sealed(args.spec.model_dump(mode="json"), webhooks(args.spec.alerts_to))
+        super().__init__("trainshed:governance:Governance", name, recorded, opts)
         self._prefix, self._args = name, args
         children = pulumi.ResourceOptions(parent=self)
         governance = args.spec.governance
@@ -81,7 +82,7 @@ class Governance(pulumi.ComponentResource):
         spec = self._args.spec.budget
         if spec is None:
             return
-        mails, topics = targets(self._args.spec.alerts_to)
+        mails, topics = budget_targets(self._args.spec.alerts_to, self._args.region)
         notifications = [
             aws.budgets.BudgetNotificationArgs(
                 comparison_operator="GREATER_THAN",
@@ -94,14 +95,13 @@ class Governance(pulumi.ComponentResource):
             for percent in sorted(set(spec.alert_at_percent))
             for kind in ("ACTUAL", "FORECASTED")
         ]
-        filters = self._args.cost_filter
         budget = aws.budgets.Budget(
             f"{self._prefix}-budget",
             budget_type="COST",
             time_unit="MONTHLY",
             limit_amount=f"{spec.monthly_usd:.2f}",
             limit_unit="USD",
-            cost_filters=[{"name": "TagKeyValue", "values": [f"user:{filters[0]}${filters[1]}"]}] if filters else None,
+            cost_filters=self._cost_filters(spec),
             # A notification that reaches nobody is refused: the budget then only shows in the console.
             notifications=notifications if mails or topics else None,
             tags={**self._args.tags, "Name": f"{self._prefix}-budget"},
@@ -119,15 +119,26 @@ class Governance(pulumi.ComponentResource):
             children=children,
         )
 
-    def _anomalies(self, children: pulumi.ResourceOptions) -> None:
-        spec, name = self._args.spec, self._prefix
-        mails, topics = targets(spec.alerts_to)
-        if spec.budget is None or not (mails or topics):
-            return
+    def _cost_filters(self, spec: BudgetSpec) -> list[aws.budgets.BudgetCostFilterArgs] | None:
+        """The whole account, or what carries the stack's tag."""
+        if spec.counts == "account":
+            account = pulumi.Output.from_input(self._args.account_id)
+            return [aws.budgets.BudgetCostFilterArgs(name="LinkedAccount", values=[account])]
+        if self._args.cost_filter is None:
+            return None
+        key, value = self._args.cost_filter
+        return [aws.budgets.BudgetCostFilterArgs(name="TagKeyValue", values=[f"user:{key}${value}"])]
+
+    def _anomaly_monitor(self, children: pulumi.ResourceOptions) -> aws.costexplorer.AnomalyMonitor:
+        """A monitor over services is one to an account; over a tag every stack has its own, in the paying account."""
+        name, tags = f"{self._prefix}-anomalies", {**self._args.tags, "Name": f"{self._prefix}-anomalies"}
+        if self._args.spec.governance.anomalies == "services":
+            return aws.costexplorer.AnomalyMonitor(
+                name, monitor_type="DIMENSIONAL", monitor_dimension="SERVICE", tags=tags, opts=children
+            )
         key, value = self._args.cost_filter or ("environment", self._args.stack)
-        # A monitor over one of the bill's dimensions is one to an account; over a tag every stack has its own.
-        monitor = aws.costexplorer.AnomalyMonitor(
-            f"{name}-anomalies",
+        return aws.costexplorer.AnomalyMonitor(
+            name,
             monitor_type="CUSTOM",
             monitor_specification=pulumi.Output.json_dumps(
                 {
@@ -139,9 +150,16 @@ class Governance(pulumi.ComponentResource):
                     "Tags": {"Key": f"user:{key}", "MatchOptions": None, "Values": [value]},
                 }
             ),
-            tags={**self._args.tags, "Name": f"{name}-anomalies"},
+            tags=tags,
             opts=children,
         )
+
+    def _anomalies(self, children: pulumi.ResourceOptions) -> None:
+        spec, name = self._args.spec, self._prefix
+        mails, topics = targets(spec.alerts_to)
+        if spec.governance.anomalies == "none" or not (mails or topics):
+            return
+        monitor = self._anomaly_monitor(children)
         # Mail takes the daily digest; topics take single alerts at once. AWS refuses to mix them in one subscription.
         for role, kind, frequency, addresses in (
             ("mail", "EMAIL", "DAILY", mails),
@@ -169,3 +187,11 @@ def targets(alerts_to: tuple[str, ...]) -> tuple[list[str], list[str]]:
     """Mail addresses and topic ARNs among the alert targets; the billing services can't call a URL."""
     mails = sorted({each.removeprefix("mailto:") for each in alerts_to if each.startswith("mailto:")})
     return mails, sorted({each for each in alerts_to if each.startswith("arn:")})
+
+
+def budget_targets(alerts_to: tuple[str, ...], region: str) -> tuple[list[str], list[str]]:
+    """Who gets a budget's notices: every mail address, and the one topic that AWS Budgets takes, the region's own
+    before others.
+    """
+    mails, topics = targets(alerts_to)
+    return mails, sorted(topics, key=lambda arn: (topic_region(arn) != region, arn))[:1]

@@ -1,16 +1,16 @@
 """The clock of Capacity Blocks: sets each block's node group to its size after the start and to zero before the end.
 
-Hides the means, which is EventBridge Scheduler calling eks:UpdateNodegroupConfig. Considered:
+EventBridge Scheduler does it by calling eks:UpdateNodegroupConfig.
+
+Considered:
 - Scheduled actions on the node group's auto-scaling group: EKS' guide names them for a start and makes one itself 40
-  minutes before the
-  end, but that group belongs to EKS; scheduled scaling of managed groups is still an open wish
-  (aws/containers-roadmap#1943), and
-  terraform-aws-eks took its support (#2504) out again in v21. A size set there is not the size that EKS believes in.
+  minutes before the end, but that group belongs to EKS; scheduled scaling of managed groups is still an open wish
+  (aws/containers-roadmap#1943), and terraform-aws-eks took its support (#2504) out again in v21. A size set there is
+  not the size that EKS believes in.
 - A job in the cluster: needs a cluster that is up and an identity that may resize, just when nodes are about to go.
 - The queue-driven autoscaler: brings nodes when work waits, but knows no end.
 UpdateNodegroupConfig is the other means in EKS' guide (capacity-blocks-mng), it is EKS' own size, and the scheduler
-retries it while
-another update of the group runs. EKS' own action 40 minutes before the end stays as a second net.
+retries it while another update of the group runs. EKS' own action 40 minutes before the end stays as a second net.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A pool of nodes: launch templates, placement groups and managed node groups, with what the autoscaler and the
-calendar need.
+"""A pool of nodes: launch templates, placement groups and managed node groups, and the calendar of its blocks.
 
-Hides how a pool is bought and split: the placement plan says which groups there are, this declares them. Pools without
-cards are declared here too; they differ in answers, not in kind.
+The placement plan says which groups there are; this declares them. What Karpenter buys of the pool beside them is
+declared in `components/karpenter`, in the placement group made here. Pools without cards are declared here too; they
+differ in answers, not in kind.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ from components.manifests.nodes import setup as node_setup
 from components.naming import fit
 from components.planning import nodes, placement, turnover
 from components.planning.placement import NodeGroup, Placement
-from components.spec.pools import PoolSpec
+from components.spec.pools import PoolSpec, RepairSpec
 
 # A node group's name has 63 characters, of which the engine's suffix takes 8.
 _NAME = 55
+# Purposes whose jobs stop when they lose a single node.
+_GANGS = ("training", "finetuning")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +61,8 @@ class GpuPoolArgs:
 
 class GpuPool(pulumi.ComponentResource):
     """`placement`: the plan; `node_groups` and `node_group_names` by key; `labels` and `taints` of the nodes, in
-    Kubernetes' words.
+    Kubernetes' words; `security_group_ids` of every interface; `elastic_placement_group`: the name of the one that
+    Karpenter's nodes are put in, if any.
     """
 
     placement: Placement
@@ -69,7 +72,7 @@ class GpuPool(pulumi.ComponentResource):
     def __init__(self, name: str, args: GpuPoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         # A former name is for the engine alone: taking it away is no change of the pool.
         super().__init__(
-            "trainshed:pool:GpuPool", name, dict(args.spec.model_dump(mode="json", exclude={"formerly"})), opts
+            "trainshed:pool:GpuPool", name, dict(args.spec.model_dump(mode="json", exclude={"previous_name"})), opts
         )
         pool, cat = args.spec, args.catalog
         self._name, self._args = name, args
@@ -81,6 +84,9 @@ class GpuPool(pulumi.ComponentResource):
         self.taints = nodes.taints(pool, cat)
         self.fabric = fabrics.of_pool(pool, cat)
         self.accelerator = nodes.accelerator(pool, cat)
+        efa = [args.efa_security_group_id] if self.fabric.open_group and args.efa_security_group_id is not None else []
+        self.security_group_ids = [*args.security_group_ids, *efa, *pool.security_groups]
+        self.elastic_placement_group: pulumi.Input[str] | None = None
 
         templates: dict[str, aws.ec2.LaunchTemplate] = {}
         declared: dict[str, aws.eks.NodeGroup] = {}
@@ -90,9 +96,7 @@ class GpuPool(pulumi.ComponentResource):
             declared[group.key] = self._node_group(group, templates[group.template])
         self.node_groups = declared
         self.node_group_names = {key: group.node_group_name for key, group in declared.items()}
-        if pool.autoscaled:
-            for group in self.placement.groups:
-                self._autoscaler_tags(group)
+        self.elastic_placement_group = self._elastic_placement_group()
         self._calendar()
         self.register_outputs({"node_group_names": dict(self.node_group_names)})
 
@@ -103,9 +107,6 @@ class GpuPool(pulumi.ComponentResource):
         args = self._args
         pool, cat = args.spec, args.catalog
         machine = nodes.instance(pool, cat)
-        groups = list(args.security_group_ids)
-        if self.fabric.open_group and args.efa_security_group_id is not None:
-            groups.append(args.efa_security_group_id)
         return launch_template.declare(
             self._logical("template", group.template),
             pool=pool,
@@ -115,7 +116,7 @@ class GpuPool(pulumi.ComponentResource):
                 pool, cat, prefix_delegation=args.prefix_delegation, lustre_efa_interfaces=args.lustre_efa_interfaces
             ),
             interfaces=self.fabric.interfaces(pool, machine),
-            security_group_ids=[*groups, *pool.security_groups],
+            security_group_ids=self.security_group_ids,
             placement_group=self._placement_group(group),
             cluster=ClusterWires(
                 name=args.cluster_name,
@@ -129,9 +130,16 @@ class GpuPool(pulumi.ComponentResource):
         )
 
     def _placement_group(self, group: NodeGroup) -> pulumi.Input[str] | None:
-        if not group.own_placement_group:
-            return group.placement_group
-        logical = self._logical("placement", group.key)
+        return self._made_placement_group(group.key) if group.own_placement_group else group.placement_group
+
+    def _elastic_placement_group(self) -> pulumi.Input[str] | None:
+        elastic = self.placement.elastic
+        if elastic is None:
+            return None
+        return self._made_placement_group("elastic") if elastic.own_placement_group else elastic.placement_group
+
+    def _made_placement_group(self, key: str) -> pulumi.Output[str]:
+        logical = self._logical("placement", key)
         made = aws.ec2.PlacementGroup(
             logical, strategy="cluster", tags={**self._args.tags, "Name": logical}, opts=self._child
         )
@@ -150,8 +158,6 @@ class GpuPool(pulumi.ComponentResource):
             cluster_name=args.cluster_name,
             node_role_arn=args.node_role_arn,
             subnet_ids=[args.subnet_ids[zone] for zone in group.zones],
-            # EKS itself picks the spot allocation strategy of a managed group (price-capacity-optimised): nothing to
-            # choose here.
             capacity_type=group.capacity_type,
             instance_types=list(group.types) if group.capacity_type != "CAPACITY_BLOCK" else None,
             # With an image id in the template EKS takes neither a family nor a version of its own.
@@ -170,7 +176,7 @@ class GpuPool(pulumi.ComponentResource):
             # Pods that don't leave in time stop an update instead of losing their step: jobs are drained through the
             # queue first.
             force_update_version=False,
-            node_repair_config=_repair(pool, has_cards=self.accelerator is not None),
+            node_repair_config=_repair(pool, cat),
             labels=nodes.labels_of(
                 pool, cat, capacity=group.capacity_word, block=group.reservation if group.window else None
             ),
@@ -184,28 +190,13 @@ class GpuPool(pulumi.ComponentResource):
                 depends_on=list(args.after),
                 protect=pool.protect,
                 ignore_changes=_owned_elsewhere(group),
+                # A second group would wait for machines that the first one holds.
+                delete_before_replace=pool.capacity.kind in ("reservation", "block") or None,
                 custom_timeouts=pulumi.CustomTimeouts(
                     create=pace.waits.create, update=pace.waits.update, delete=pace.waits.delete
                 ),
             ),
         )
-
-    def _autoscaler_tags(self, group: NodeGroup) -> None:
-        args = self._args
-        # Unknown in a first preview, which must not drop the tags: the name is a wire, and the tags themselves are from
-        # the plan.
-        name = self.node_groups[group.key].resources.apply(_scaling_group)
-        node = nodes.labels_of(
-            args.spec, args.catalog, capacity=group.capacity_word, block=group.reservation if group.window else None
-        )
-        for key, value in nodes.autoscaler_tags(args.spec, args.catalog, node).items():
-            short = key.removeprefix("k8s.io/cluster-autoscaler/node-template/")
-            aws.autoscaling.Tag(
-                f"{self._name}-tag-{group.key}-{short}",
-                autoscaling_group_name=name,
-                tag=aws.autoscaling.TagTagArgs(key=key, value=value, propagate_at_launch=False),
-                opts=self._child,
-            )
 
     def _calendar(self) -> None:
         found = [
@@ -224,37 +215,36 @@ class GpuPool(pulumi.ComponentResource):
             BlockCalendar(f"{self._name}-calendar", args, opts=self._child)
 
 
-def _scaling_group(resources: Sequence[aws.eks.outputs.NodeGroupResource]) -> str:
-    """The auto-scaling group that EKS made for a node group."""
-    found = [group.name for resource in resources for group in resource.autoscaling_groups or () if group.name]
-    return found[0]
-
-
 def _owned_elsewhere(group: NodeGroup) -> list[str]:
-    """What a live value may differ in: the autoscaler moves the desired size, a block's calendar the smallest
-    one too.
+    """What a live value may differ in: a block's calendar moves its sizes. Other groups' are the file's."""
+    return ["scalingConfig.desiredSize", "scalingConfig.minSize"] if group.sized_elsewhere else []
+
+
+def _repair(pool: PoolSpec, cat: Catalog) -> aws.eks.NodeGroupNodeRepairConfigArgs:
+    """The node monitoring agent tells EKS about cards, kernel and network; without it only the kubelet's own
+    conditions count.
     """
-    if group.window:
-        return ["scalingConfig.desiredSize", "scalingConfig.minSize"]
-    return ["scalingConfig.desiredSize"] if group.sized_elsewhere else []
-
-
-def _repair(pool: PoolSpec, *, has_cards: bool) -> aws.eks.NodeGroupNodeRepairConfigArgs:
-    """On for pools with cards, whose faults end a job anyway; off elsewhere, where the autoscaler replaces nodes.
-
-    The node monitoring agent tells EKS about cards, kernel and network; without it only the kubelet's own conditions
-    count.
-    """
-    enabled = has_cards if pool.node_repair is None else pool.node_repair
+    if not nodes.repaired(pool, cat):
+        return aws.eks.NodeGroupNodeRepairConfigArgs(enabled=False)
+    answers = {(each.condition, each.reason): each for each in repairs(pool, cat)}
     overrides = [
         aws.eks.NodeGroupNodeRepairConfigNodeRepairConfigOverrideArgs(
-            node_monitoring_condition=repair.condition,
-            node_unhealthy_reason=repair.reason,
-            min_repair_wait_time_mins=repair.wait_minutes,
-            repair_action=repair.action,
+            node_monitoring_condition=answer.condition,
+            node_unhealthy_reason=answer.reason,
+            min_repair_wait_time_mins=answer.wait_minutes,
+            repair_action=answer.action,
         )
-        for repair in sorted(pool.repairs, key=lambda repair: (repair.condition, repair.reason))
+        for _, answer in sorted(answers.items())
     ]
-    return aws.eks.NodeGroupNodeRepairConfigArgs(
-        enabled=enabled, node_repair_config_overrides=overrides if enabled and overrides else None
-    )
+    return aws.eks.NodeGroupNodeRepairConfigArgs(enabled=True, node_repair_config_overrides=overrides or None)
+
+
+def repairs(pool: PoolSpec, cat: Catalog) -> tuple[RepairSpec, ...]:
+    """The answers to single reasons: ours for pools whose jobs need all their nodes, then the user's, which win."""
+    family = nodes.accelerator(pool, cat)
+    reasons = family.left_alone if family and pool.purpose in _GANGS else ()
+    ours = [
+        RepairSpec(condition="AcceleratedHardwareReady", reason=reason, wait_minutes=10, action="NoAction")
+        for reason in reasons
+    ]
+    return (*ours, *pool.repairs)

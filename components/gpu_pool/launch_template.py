@@ -1,8 +1,8 @@
 """The launch template of a pool's nodes: interfaces, disks, metadata service, user data and what the machines are
 bought through.
 
-Hides what EKS refuses in a managed node group's template (a subnet, an instance profile, a disk size or a type said
-twice).
+It must leave out what EKS refuses in a managed node group's template: a subnet, an instance profile, and a disk size or
+a type that is given twice.
 """
 
 from __future__ import annotations

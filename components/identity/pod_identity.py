@@ -1,6 +1,6 @@
 """The AWS identity of one service account, through EKS Pod Identity.
 
-Hides the trust policy: the pod identity service takes the role for exactly this cluster's pods of exactly this service
+The trust policy lets the pod identity service take the role for exactly this cluster's pods of exactly this service
 account.
 """
 

@@ -1,7 +1,6 @@
-"""Policy documents as values: statements in, JSON text out, with what only the cloud knows left as an output.
+"""Policy documents as values: statements in, JSON text out. Values that only the cloud knows stay outputs.
 
-Hides the document's spelling and the account's partition, so that no component writes JSON or an ARN's first half by
-hand.
+No other component writes policy JSON, or the partition at the head of an ARN, by hand.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from typing import Any, Literal
 
 import pulumi
 
+from components.catalog.regions import domain as domain
 from components.catalog.regions import partition as partition
 
 Conditions = Mapping[str, Mapping[str, "pulumi.Input[str] | Sequence[pulumi.Input[str]]"]]
@@ -70,13 +70,23 @@ def trust(
     )
 
 
+def ec2_principal(region: str) -> str:
+    """EC2 as whom machines take a role; China has a name of its own for it (IAM User Guide, service principals)."""
+    return "ec2.amazonaws.com.cn" if partition(region) == "aws-cn" else "ec2.amazonaws.com"
+
+
+def s3_host(region: str) -> str:
+    """S3's name in conditions on `kms:ViaService`."""
+    return f"s3.{region}.{domain(region)}"
+
+
 def managed(region: str, policy: str) -> str:
     """The ARN of a policy that AWS maintains, by its path and name (`AmazonEKSClusterPolicy`)."""
     return f"arn:{partition(region)}:iam::aws:policy/{policy}"
 
 
 def account_root(region: str, account: pulumi.Input[str]) -> pulumi.Output[str]:
-    """The principal that stands for the whole account: what it may do, its own IAM policies say."""
+    """The principal of the whole account; its IAM policies decide who in it may do what."""
     return pulumi.Output.concat("arn:", partition(region), ":iam::", account, ":root")
 
 
@@ -91,7 +101,7 @@ def logs_use_key(region: str, account: pulumi.Input[str]) -> Statement:
     return Statement(
         sid="LogsEncrypt",
         actions=("kms:Encrypt", "kms:Decrypt", "kms:ReEncrypt*", "kms:GenerateDataKey*", "kms:DescribeKey"),
-        principals={"Service": (f"logs.{region}.amazonaws.com",)},
+        principals={"Service": (f"logs.{region}.{domain(region)}",)},
         conditions={"ArnLike": {"kms:EncryptionContext:aws:logs:arn": pattern}},
     )
 
@@ -109,31 +119,54 @@ def alarms_use_key(account: pulumi.Input[str]) -> Statement:
     )
 
 
-def autoscaling_uses_key(region: str, account: pulumi.Input[str]) -> tuple[Statement, Statement]:
-    """EC2 Auto Scaling attaches volumes that the key encrypts.
+def machines_use_key(region: str, account: pulumi.Input[str]) -> tuple[Statement, Statement]:
+    """Volumes that the key encrypts are attached by EC2 Auto Scaling to node groups, and by EC2 to spot machines.
 
-    Its service-linked role is named in a condition: as a principal it would have to exist already, and in an empty
-    account it doesn't.
+    Their service-linked roles are named in a condition: as principals they would have to exist already, and in an
+    empty account they don't. Source: EC2 User Guide, service-linked role for Spot Instance requests.
     """
-    role = pulumi.Output.concat(
-        "arn:",
-        partition(region),
-        ":iam::",
-        account,
-        ":role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling*",
-    )
-    who = {"StringEquals": {"kms:CallerAccount": account}, "ArnLike": {"aws:PrincipalArn": role}}
+    roles = [
+        pulumi.Output.concat("arn:", partition(region), ":iam::", account, f":role/aws-service-role/{role}")
+        for role in (
+            "autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling*",
+            "spot.amazonaws.com/AWSServiceRoleForEC2Spot",
+        )
+    ]
+    who = {"StringEquals": {"kms:CallerAccount": account}, "ArnLike": {"aws:PrincipalArn": roles}}
     return (
         Statement(
-            sid="AutoScalingEncryptsVolumes",
+            sid="MachinesEncryptVolumes",
             actions=("kms:Encrypt", "kms:Decrypt", "kms:ReEncrypt*", "kms:GenerateDataKey*", "kms:DescribeKey"),
             principals={"AWS": ("*",)},
             conditions=who,
         ),
         Statement(
-            sid="AutoScalingGrantsVolumes",
+            sid="MachinesGrantVolumes",
             actions=("kms:CreateGrant",),
             principals={"AWS": ("*",)},
             conditions={**who, "Bool": {"kms:GrantIsForAWSResource": "true"}},
+        ),
+    )
+
+
+def volumes_use_key(key_arn: pulumi.Input[str]) -> tuple[Statement, Statement]:
+    """What a role needs that makes volumes, or machines with volumes, encrypted with the key."""
+    return (
+        Statement(
+            sid="EncryptVolumes",
+            actions=(
+                "kms:Decrypt",
+                "kms:DescribeKey",
+                "kms:GenerateDataKeyWithoutPlaintext",
+                "kms:ReEncryptFrom",
+                "kms:ReEncryptTo",
+            ),
+            resources=(key_arn,),
+        ),
+        Statement(
+            sid="GrantVolumes",
+            actions=("kms:CreateGrant",),
+            resources=(key_arn,),
+            conditions={"Bool": {"kms:GrantIsForAWSResource": "true"}},
         ),
     )

@@ -1,7 +1,8 @@
-"""The inside half of a block's calendar: holds a pool's queues and tells its jobs to leave before the nodes go.
+"""The part of a block's calendar that runs in the cluster: it holds a pool's queues and tells its jobs to leave before
+the nodes go.
 
-Hides the means: a small program on the system nodes, every five minutes, that sets Kueue's stop policy and drains the
-block's nodes. The outside half, which brings and takes the nodes, is `block_calendar`.
+A small program on the system nodes runs every five minutes, sets Kueue's stop policy and drains the block's nodes.
+`block_calendar` brings and removes the nodes from outside the cluster.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The device plugins of a stack's pools, as typed resources.
 
-Hides which plugins there are: the accelerator adapters and the fabric say so; their images come from the account's
-registry, since the compute network has no way out.
+The accelerator adapters and the fabric say which plugins there are. Their images come from the account's registry,
+since the compute network has no route to the internet.
 """
 
 from __future__ import annotations

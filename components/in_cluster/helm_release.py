@@ -1,6 +1,6 @@
 """A Helm release that the engine's Kubernetes provider really installs.
 
-Hides that it is declared by its type token: the SDK's class imports the whole of the Kubernetes API for it.
+It is declared by its type token, because the SDK's class imports the whole of the Kubernetes API.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class HelmRelease(pulumi.CustomResource):
             "values": dict(args.values),
             "timeout": INSTALL_SECONDS,
             "createNamespace": False,
-            "atomic": False,  # a failed first installation is left to be looked at, and mended by the next run
+            "atomic": False,  # a failed first installation is kept for inspection, and the next run repairs it
             "compat": "true",
         }
         super().__init__("kubernetes:helm.sh/v3:Release", name, inputs, opts)

@@ -1,7 +1,7 @@
 """Kubernetes objects from plain manifests, as the engine's resources of their own kinds.
 
-Hides that they are declared by their type tokens and not through the SDK's classes, which take a second to import for
-the same registration (`tests/components/in_cluster/test_kubernetes_object.py` holds one against the other).
+They are declared by their type tokens and not through the SDK's classes, which take a second to import for the same
+registration (`tests/components/in_cluster/test_kubernetes_object.py` compares the two).
 """
 
 from __future__ import annotations

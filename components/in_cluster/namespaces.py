@@ -1,6 +1,6 @@
 """The stack's namespaces with their pod security level, network policies and quotas.
 
-Hides what each namespace may do; see `manifests/namespaces.py`.
+What each namespace may do is defined in `manifests/namespaces.py`.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ class Namespaces(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: NamespacesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         plan = namespaces.plan(args.spec, args.catalog)
+        ranges = namespaces.own_ranges(args.spec, args.catalog)
         levels = {each.name: each.level for each in plan}
         super().__init__("trainshed:namespaces:Namespaces", name, {"levels": levels}, opts)
         outer = pulumi.ResourceOptions(parent=self, depends_on=list(args.after))
@@ -42,7 +43,7 @@ class Namespaces(pulumi.ComponentResource):
         for each in plan:
             declared[each.name] = declare(f"{name}-namespace-{each.name}", namespaces.namespace(each), outer)
             inner = pulumi.ResourceOptions(parent=self, depends_on=[declared[each.name]])
-            for key, policy in namespaces.policies(each).items():
+            for key, policy in namespaces.policies(each, ranges).items():
                 rules.append(declare(f"{name}-policy-{each.name}-{key}", policy, inner))
             if each.jobs:
                 rules.append(

@@ -1,8 +1,7 @@
 """Metrics, alerts and logs of a stack: Prometheus with its receivers, exporters on the nodes with cards, retained log
 groups.
 
-Hides how an alert reaches people: Alertmanager publishes to a topic through the identity of its own service account,
-and the topic sends mail.
+Alertmanager publishes alerts to a topic through the identity of its own service account, and the topic sends mail.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from components.identity.pod_identity import PodIdentity, PodIdentityArgs, Servi
 from components.identity.policy_documents import Statement
 from components.in_cluster.helm_release import HelmRelease, HelmReleaseArgs
 from components.in_cluster.kubernetes_object import declare
+from components.in_cluster.sealed import sealed, webhooks
 from components.manifests import device_plugins, namespaces
 from components.manifests.observability import alerts, exporters, prometheus
 from components.planning import images
@@ -57,9 +57,9 @@ class Observability(pulumi.ComponentResource):
     ready: list[pulumi.Resource]
 
     def __init__(self, name: str, args: ObservabilityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__(
-            "trainshed:observability:Observability", name, args.spec.observability.model_dump(mode="json"), opts
-        )
+        self._secrets = webhooks(args.spec.observability.alerts_to)
+        recorded = sealed(args.spec.observability.model_dump(mode="json"), self._secrets)
+        super().__init__("trainshed:observability:Observability", name, recorded, opts)
         self._name, self._args = name, args
         self._child = pulumi.ResourceOptions(parent=self)
         self._in_cluster = pulumi.ResourceOptions(parent=self, depends_on=[*args.after, *self._namespace()])
@@ -157,13 +157,13 @@ class Observability(pulumi.ComponentResource):
         form = args.spec.form
         before: list[pulumi.Resource] = [*args.after, *self._namespace(), *identity]
         if isinstance(form, SelfHosted):
-            storage_class = form.storage_class
+            storage_class = form.metrics_storage_class
         else:
             storage_class = prometheus.STORAGE_CLASS
             before.append(self._storage_class())
         mirror = {each: self._mirrored(each) for each in prometheus.images(args.spec)}
         values = prometheus.values(args.spec, topic=self.topic_arn, storage_class=storage_class, mirror=mirror)
-        return self._helm("prometheus", prometheus.RELEASE, pin, values, before)
+        return self._helm("prometheus", prometheus.RELEASE, pin, sealed(values, self._secrets), before)
 
     def _helm(
         self, role: str, release: str, pin: ChartPin, values: dict[str, Any], after: Sequence[pulumi.Resource]

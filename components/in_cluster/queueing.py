@@ -1,7 +1,7 @@
 """Kueue and JobSet, and the queues of the stack file.
 
-Hides the order: custom resources come after the release that brings their definitions, so that a first deployment and a
-preview of an empty cluster both work, and a destroy takes the queues away while their controller still runs.
+Custom resources come after the release that brings their definitions. A first deployment and a preview of an empty
+cluster then both work, and a destroy removes the queues while their controller still runs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import pulumi
 from components.catalog import Catalog, ChartPin
 from components.in_cluster.helm_release import HelmRelease, HelmReleaseArgs
 from components.in_cluster.kubernetes_object import declare
-from components.manifests.queues import controllers, kueue
+from components.manifests import admission
+from components.manifests.queues import accounts, controllers, kueue
 from components.spec.stack import StackSpec
 
 
@@ -65,6 +66,10 @@ class Queueing(pulumi.ComponentResource):
         )
         priorities = self._declare("priority", objects.priorities, [self.kueue])
         self.local_queues = self._declare("queue", objects.local_queues, [self.kueue, *shared.values()])
+        self._declare("account", {queue.name: accounts.manifest(queue) for queue in stack.queues}, [])
+        rule = declare(f"{name}-admission", admission.policy(), pulumi.ResourceOptions(parent=self))
+        bound = pulumi.ResourceOptions(parent=self, depends_on=[rule])
+        declare(f"{name}-admission-binding", admission.binding(controllers.JOBS), bound)
         self.ready = [self.jobset, self.kueue, *self.local_queues.values(), *priorities.values()]
         self.register_outputs({"local_queue_names": sorted(self.local_queues)})
 

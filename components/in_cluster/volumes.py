@@ -1,7 +1,7 @@
 """The shared file systems inside the cluster: volumes and claims for every namespace of jobs, folders made ready,
 images fetched early.
 
-Hides what a claim is answered by: volumes of the stack's own file systems, or a storage class of a cluster that exists.
+A claim is bound to a volume of the stack's own file systems, or to a storage class when the cluster already exists.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A Lustre file system: its security group, key, logs, alarms, and the links that tie its folders to buckets.
 
-Hides the order that FSx insists on: every security group rule before the file system, and its links one after another.
+FSx needs this order: every security group rule before the file system, and its links one after another.
 """
 
 from __future__ import annotations

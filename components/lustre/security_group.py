@@ -1,6 +1,6 @@
 """The security group of a Lustre file system and every rule between it and its clients.
 
-Hides which traffic Lustre needs: its ports both ways over TCP, and everything both ways where clients come over EFA.
+Lustre needs its ports both ways over TCP, and all traffic both ways where clients come over EFA.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What runs in the cluster so that queues and jobs leave a Capacity Block in time: an account, a program and its
-timetable.
+schedule.
 
-Hides that Kueue's stop policy is the program's field and nobody else's: the queue's own manifest leaves it out for
-pools of blocks, so that neither a deployment nor a refresh opens a held queue.
+Only the program may set Kueue's stop policy. The queue's own manifest leaves the field out for pools of blocks, so that
+neither a deployment nor a refresh opens a held queue.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _metadata(name: str) -> Manifest:
 
 
 def _role(name: str, queues: list[str]) -> Manifest:
-    """Just these queues; nodes and pods can't be told apart by label in a role, so the verbs are few."""
+    """Just these queues; nodes and pods can't be distinguished by label in a role, so the verbs are few."""
     # A rule without names would mean all of them.
     own = {
         "apiGroups": ["kueue.x-k8s.io"],

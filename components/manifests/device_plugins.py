@@ -1,7 +1,8 @@
-"""Daemons of the nodes with cards: device plugins and card telemetry, one a family and one for the fabric's devices.
+"""Daemons of the nodes with cards: device plugins and card telemetry, one for each family and one for the fabric's
+devices.
 
-Hides how a daemon is kept to its nodes and on all of them: by this project's own labels (never by a list of instance
-types, which ages), under every taint, and not where there is nothing to show.
+A daemon runs on all nodes of its kind and on no others. It is selected by this project's own labels, never by a list of
+instance types, which goes out of date; it tolerates every taint, and stays away from nodes where it has nothing to do.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from components.catalog import Catalog
 from components.fabrics import efa
 from components.manifests import quantities
 from components.manifests.nodes import whole_node
+from components.planning import nodes
+from components.spec.pools import PoolSpec
 from components.spec.stack import StackSpec
 
 NAMESPACE: Final = "kube-system"
@@ -43,10 +46,11 @@ EFA_PLUGIN: Final = DevicePlugin(
 
 @dataclass(frozen=True, kw_only=True)
 class Daemon:
-    """A daemon and the labels of the nodes it runs on."""
+    """A daemon and the labels of the nodes it runs on; `not_on` are pools whose image brings it."""
 
     plugin: DevicePlugin
     selector: Mapping[str, str]
+    not_on: tuple[str, ...] = ()
 
 
 def daemons(stack: StackSpec, cat: Catalog) -> list[Daemon]:
@@ -54,7 +58,10 @@ def daemons(stack: StackSpec, cat: Catalog) -> list[Daemon]:
     found: dict[str, Daemon] = {}
     for family in families(stack, cat):
         plugin = family.device_plugin
-        found[plugin.name] = Daemon(plugin=plugin, selector=dict(family.labels))
+        own = [pool for pool in stack.pools if _vendor(pool, cat) == family.vendor]
+        served = [pool.name for pool in own if nodes.image_runs_plugin(pool, cat)]
+        if len(served) < len(own):
+            found[plugin.name] = Daemon(plugin=plugin, selector=dict(family.labels), not_on=tuple(sorted(served)))
     if any(_has_efa(stack, cat)):
         found[EFA_PLUGIN.name] = Daemon(plugin=EFA_PLUGIN, selector={node_labels.EFA: "true"})
     return [found[name] for name in sorted(found)]
@@ -65,6 +72,11 @@ def families(stack: StackSpec, cat: Catalog) -> list[Accelerator]:
     pools = [pool for pool in stack.pools if pool.hosts is None]
     found = {family.vendor: family for pool in pools if (family := whole_node.family(fabrics.node_of(pool, cat)))}
     return [found[vendor] for vendor in sorted(found)]
+
+
+def _vendor(pool: PoolSpec, cat: Catalog) -> str | None:
+    found = whole_node.family(fabrics.node_of(pool, cat)) if pool.hosts is None else None
+    return found.vendor if found else None
 
 
 def _has_efa(stack: StackSpec, cat: Catalog) -> list[bool]:
@@ -132,6 +144,10 @@ def daemon_set(daemon: Daemon, image: Any) -> Manifest:
         "containers": [container],
         "volumes": host_volumes(plugin.mounts),
     }
+    if daemon.not_on:
+        elsewhere = {"key": node_labels.POOL, "operator": "NotIn", "values": list(daemon.not_on)}
+        terms = {"nodeSelectorTerms": [{"matchExpressions": [elsewhere]}]}
+        pod["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
     if plugin.cluster_rules:
         pod["serviceAccountName"] = name
     if plugin.host_network:

@@ -1,17 +1,20 @@
 """The stack's namespaces: which there are, how strict each is, and what its pods may talk to.
 
-Hides the open doors: a job's own pods, DNS, HTTPS to the endpoints, the pod identity agent, and the collector of
-metrics; everything else is closed both ways. Controllers answer the API server and each other.
+A job's pods may reach each other, DNS, the endpoints over HTTPS and the pod identity agent, and the metrics collector
+may reach them. Everything else is closed both ways. Controllers answer the API server and each other.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from components.catalog import Catalog
 from components.manifests import quantities
 from components.manifests.nodes import whole_node
+from components.planning import addresses
+from components.planning.address_needs import accelerated
 from components.spec.quantities import Nodes
 from components.spec.queues import JOB_NAMESPACE
 from components.spec.stack import StackSpec
@@ -23,6 +26,7 @@ Manifest = dict[str, Any]
 _PSA: Final = "pod-security.kubernetes.io"
 _POD_IDENTITY_AGENT: Final = "169.254.170.23/32"
 _INSTANCE_METADATA: Final = "169.254.169.254/32"
+LISTED_NODES: Final = 200  # as many pods' addresses are listed in a policy; more go by ranges
 # Admission of Kueue and JobSet, Kueue's view of waiting jobs, admission of the Prometheus operator.
 _WEBHOOK_PORTS: Final = (8082, 9443, 10250)
 
@@ -84,9 +88,25 @@ def _in_namespace(name: str) -> Manifest:
     return {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}}
 
 
-def policies(each: NamespacePlan) -> dict[str, Manifest]:
+def own_ranges(stack: StackSpec, cat: Catalog) -> tuple[str, ...]:
+    """Where the pods of jobs have their addresses, on a stack so large that they can't be listed one by one.
+
+    A policy that selects pods is rewritten on every node with each pod that starts, and holds all their addresses. By
+    ranges, pods of other namespaces on the same nodes can call as well, so smaller stacks keep to selectors. Empty
+    there, and where the network isn't ours.
+    """
+    pools = [pool for pool in stack.pools if pool.purpose != "system"]
+    if stack.network is None or sum(pool.max_nodes for pool in pools) <= LISTED_NODES:
+        return ()
+    ranges = set(stack.network.compute_cidrs) if any(accelerated(pool, cat) for pool in pools) else set[str]()
+    if not all(accelerated(pool, cat) for pool in pools):
+        ranges |= {each.cidr for each in addresses.plan(stack.network).subnets if each.kind == "nodes"}
+    return tuple(sorted({*ranges, *addresses.remote_pod_ranges(stack)}))
+
+
+def policies(each: NamespacePlan, ranges: Sequence[str] = ()) -> dict[str, Manifest]:
     """The network policies of a namespace by name: a job's is closed both ways, the controllers' to what comes in."""
-    found = _of_jobs(each.name) if each.jobs else _of_controllers(each.name)
+    found = _of_jobs(each.name, ranges) if each.jobs else _of_controllers(each.name)
     return {policy["metadata"]["name"]: policy for policy in found}
 
 
@@ -103,8 +123,8 @@ def _of_controllers(name: str) -> list[Manifest]:
     ]
 
 
-def _of_jobs(name: str) -> list[Manifest]:
-    own = [{"podSelector": {}}]
+def _of_jobs(name: str, ranges: Sequence[str]) -> list[Manifest]:
+    own: list[Manifest] = [{"ipBlock": {"cidr": each}} for each in ranges] or [{"podSelector": {}}]
     dns = {**_in_namespace("kube-system"), "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}}}
     both = [{"protocol": protocol, "port": 53} for protocol in ("UDP", "TCP")]
     # S3's gateway endpoint keeps S3's public addresses, so an address range can't tell it from the internet: the route

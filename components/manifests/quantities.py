@@ -1,7 +1,7 @@
-"""Kubernetes quantities in the one spelling that the API server keeps.
+"""Kubernetes quantities in the form in which the API server stores them.
 
-Hides its rules: it rewrites `5120Mi` as `5Gi` and `3000` as `3k`, and an object written otherwise differs from itself
-at every refresh.
+The server rewrites `5120Mi` as `5Gi` and `3000` as `3k`. An object written otherwise would differ from itself at every
+refresh.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The VPC endpoints of a network and the policies on them.
 
-Hides what a policy must let through beside the account's own requests: the layers of container images, which other
-accounts' buckets hold.
+Beside the account's own requests, a policy must allow the layers of container images, which other accounts' buckets
+hold.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def gateway_policy(region: str, account: pulumi.Input[str], *, to_internet: bool
             principals={"AWS": ("*",)},
         ),
         # Packages of Amazon Linux 2023: EC2's images ask this bucket by themselves, container images only where they
-        # are told to.
+        # are configured to.
         Statement(
             sid="SystemPackages",
             actions=("s3:GetObject",),

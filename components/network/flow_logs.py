@@ -1,7 +1,7 @@
 """The record of accepted and refused connections of a network.
 
-Hides where it goes: a retained log group that a key of the network's own encrypts, written by a role that can do
-nothing else.
+It goes to a retained log group, encrypted with a key of the network's own and written by a role that can do nothing
+else.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The network: one VPC holding the management and the compute network, with their routes, groups, endpoints and flow
 logs.
 
-Hides how the two are kept apart: by route tables (the compute network has no way out) and by security groups (see
-`network_rules`).
+The two networks are kept apart by route tables (the compute network has no route to the internet) and by security
+groups (see `security_groups`).
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Network(pulumi.ComponentResource):
         self.compute_security_group_id = groups.compute.id
         self.efa_security_group_id = groups.efa.id
         self.endpoint_security_group_id = groups.endpoints.id
-        self.ready += [s3, *endpoints]
+        self.ready += [s3, *endpoints, *groups.rules]
         self.register_outputs(
             {
                 "vpc_id": self.vpc_id,

@@ -1,6 +1,6 @@
 """The network's security groups and every rule between them.
 
-Hides the direction of things: who may start a connection to whom, on which ports and why, in one table each way.
+One table for each direction says who may start a connection to whom, on which ports and why.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ class Groups:
         self, name: str, *, vpc_id: pulumi.Input[str], tags: Mapping[str, str], children: pulumi.ResourceOptions
     ) -> None:
         self._name, self._tags, self._children = name, tags, children
+        self.rules: list[pulumi.Resource] = []  # nodes wait for them, and so outlive none of them on destroy
 
         def group(role: str, words: str) -> aws.ec2.SecurityGroup:
             return aws.ec2.SecurityGroup(
@@ -164,7 +165,11 @@ class Groups:
         other: Mapping[str, pulumi.Input[str]],
     ) -> None:
         name = f"{self._name}-{way}-{key}"
-        declare(name, way, group=group.id, port=port, why=why, other=other, tags=self._tags, children=self._children)
+        self.rules.append(
+            declare(
+                name, way, group=group.id, port=port, why=why, other=other, tags=self._tags, children=self._children
+            )
+        )
 
 
 def declare(

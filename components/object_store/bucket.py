@@ -1,6 +1,6 @@
 """One private bucket with everything that guards it.
 
-Hides that S3 keeps a bucket's settings apart from the bucket, and which of them must be there before which.
+S3 keeps a bucket's settings apart from the bucket, and some of them must be there before others.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Who may use the keys of the object store beside the account's own principals.
+"""Who may use the keys of the object store besides the account's own principals.
 
-Hides the principals of AWS services: the roles that FSx makes for each linked file system, and the delivery of access
-logs.
+They are AWS services: the roles that FSx makes for each linked file system, and the delivery of access logs.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ def lustre_uses_key(region: str, account: pulumi.Input[str]) -> Statement:
         actions=_USE,
         principals={"AWS": ("*",)},
         conditions={
-            "StringEquals": {"kms:CallerAccount": account, "kms:ViaService": f"s3.{region}.amazonaws.com"},
+            "StringEquals": {"kms:CallerAccount": account, "kms:ViaService": policy_documents.s3_host(region)},
             "ArnLike": {"aws:PrincipalArn": role},
         },
     )

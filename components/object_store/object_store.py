@@ -1,7 +1,7 @@
-"""The object store: buckets of datasets, checkpoints and access logs under one key, and the copy of the checkpoints
-elsewhere.
+"""The object store: buckets of datasets, checkpoints and access logs under one key, and the copy of the checkpoints in
+a second region.
 
-Hides how long things are kept and where they move by age; each bucket's own guards are in `object_store_bucket`.
+How long objects are kept, and where they move with age, is decided here; the guards of a single bucket are in `bucket`.
 """
 
 from __future__ import annotations
@@ -151,18 +151,44 @@ class ObjectStore(pulumi.ComponentResource):
             Statement(sid="Decrypt", actions=("kms:Decrypt",), resources=(self.key_arn,)),
         )
 
+    def of_queue(self, *, read: Sequence[str], written: Sequence[str]) -> tuple[Statement, ...]:
+        """What the jobs of a queue need: prefixes of the datasets to read (all of them when none is named), and
+        prefixes of the checkpoints' bucket to read and write. They delete nothing.
+        """
+        datasets, checkpoints = self.bucket_arns["datasets"], self.bucket_arns["checkpoints"]
+        listed = {"StringLike": {"s3:prefix": [f"{prefix}*" for prefix in written]}}
+        some = {"StringLike": {"s3:prefix": [f"{prefix}*" for prefix in read]}} if read else {}
+        return (
+            Statement(sid="ListDatasets", actions=("s3:ListBucket",), resources=(datasets,), conditions=some),
+            Statement(sid="ReadDatasets", actions=("s3:GetObject",), resources=_under(datasets, read or [""])),
+            Statement(sid="ListOwn", actions=("s3:ListBucket",), resources=(checkpoints,), conditions=listed),
+            Statement(
+                sid="WriteOwn",
+                actions=("s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"),
+                resources=_under(checkpoints, written),
+            ),
+            Statement(sid="UseKey", actions=("kms:Decrypt", "kms:GenerateDataKey"), resources=(self.key_arn,)),
+        )
+
     def writes(self, role: str) -> tuple[Statement, ...]:
-        """What a service account needs to read and write a bucket's objects. Deleting is left to lifecycle rules."""
+        """What a service account needs to write a bucket's objects, and to condemn a checkpoint. Deleting is left to
+        the
+        lifecycle rule on what is condemned.
+        """
         arn = self.bucket_arns[role]
         return (
             *self.reads(role),
             Statement(
                 sid="Write",
-                actions=("s3:PutObject", "s3:AbortMultipartUpload"),
+                actions=("s3:PutObject", "s3:PutObjectTagging", "s3:GetObjectTagging", "s3:AbortMultipartUpload"),
                 resources=(pulumi.Output.concat(arn, "/*"),),
             ),
             Statement(sid="Encrypt", actions=("kms:GenerateDataKey",), resources=(self.key_arn,)),
         )
+
+
+def _under(arn: pulumi.Output[str], prefixes: Sequence[str]) -> list[pulumi.Output[str]]:
+    return [pulumi.Output.concat(arn, f"/{prefix}*") for prefix in prefixes]
 
 
 def _delivery(arn: pulumi.Output[str], account: pulumi.Input[str]) -> Statement:
@@ -179,8 +205,7 @@ def checkpoint_lifecycle(spec: CheckpointsSpec, *, copied: bool = False) -> list
     """Age takes only what the pruner has tagged: S3 can't tell which checkpoints are the newest, and a run that stands
     still for a month must find its last one.
 
-    What has aged stays a while as an old version. Those that live long enough move to STANDARD_IA, where a copy begins
-    at once.
+    What has gone stays a while as an old version. Checkpoints move to STANDARD_IA, where a copy begins at once.
     """
     moves = not copied and spec.expire_days >= 2 * _IA_MINIMUM_DAYS
     return object_store_bucket.lifecycle(

@@ -1,7 +1,7 @@
 """The copy of the checkpoints in a second region: its bucket and key, the rule that fills it, and the alarms on its
 lag.
 
-Hides where S3 publishes what: the lag in the copy's region, failed operations in the original's.
+S3 publishes the lag in the copy's region, and failed operations in the original's.
 """
 
 from __future__ import annotations
@@ -163,13 +163,13 @@ def _role(
                 sid="Decrypt",
                 actions=("kms:Decrypt",),
                 resources=(source_guards.key.arn,),
-                conditions={"StringLike": {"kms:ViaService": f"s3.{source_guards.region}.amazonaws.com"}},
+                conditions={"StringLike": {"kms:ViaService": policy_documents.s3_host(source_guards.region)}},
             ),
             Statement(
                 sid="Encrypt",
                 actions=("kms:Encrypt", "kms:GenerateDataKey"),
                 resources=(guards.key.arn,),
-                conditions={"StringLike": {"kms:ViaService": f"s3.{guards.region}.amazonaws.com"}},
+                conditions={"StringLike": {"kms:ViaService": policy_documents.s3_host(guards.region)}},
             ),
         ),
         opts=child,

@@ -1,7 +1,6 @@
 """Which EKS add-ons a cluster gets, in which version, with which settings and whose permissions.
 
-Hides the order: what nodes can't become ready without comes before them, the rest after the system pool has room for
-it.
+Add-ons without which nodes can't become ready come before the nodes; the rest come once the system pool has room.
 """
 
 from __future__ import annotations
@@ -32,6 +31,49 @@ OFFERED = (
     "prometheus-node-exporter",
     "snapshot-controller",
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caller:
+    """An offered add-on that calls AWS: its service account, and AWS's own policies for it where one is narrow enough.
+
+    Source: EKS User Guide, AWS add-ons and community add-ons, read 2026-11-30; accounts and namespaces as each
+    add-on's manifest names them.
+    """
+
+    namespace: str
+    service_account: str
+    policies: tuple[str, ...] = ()
+
+
+CALLERS: Mapping[str, Caller] = {
+    "adot": Caller(namespace="opentelemetry-operator-system", service_account="opentelemetry-operator"),
+    "amazon-cloudwatch-observability": Caller(
+        namespace="amazon-cloudwatch", service_account="cloudwatch-agent", policies=("CloudWatchAgentServerPolicy",)
+    ),
+    "aws-efs-csi-driver": Caller(
+        namespace="kube-system",
+        service_account="efs-csi-controller-sa",
+        policies=("service-role/AmazonEFSCSIDriverPolicy",),
+    ),
+    # Its rights are those on the buckets that it mounts, which only the user knows.
+    "aws-mountpoint-s3-csi-driver": Caller(namespace="kube-system", service_account="s3-csi-driver-sa"),
+    "aws-network-flow-monitoring-agent": Caller(
+        namespace="amazon-network-flow-monitor",
+        service_account="aws-network-flow-monitor-agent-service-account",
+        policies=("CloudWatchNetworkFlowMonitorAgentPublishPolicy",),
+    ),
+    # AWS's policy gives every zone of the account.
+    "external-dns": Caller(namespace="external-dns", service_account="external-dns"),
+    "fluent-bit": Caller(namespace="fluent-bit", service_account="fluent-bit"),
+}
+# What an add-on runs that the stack's own observability runs too (EKS User Guide, community add-ons; CloudWatch User
+# Guide, Container Insights with enhanced observability for EKS; read 2026-11-30).
+SECOND: Mapping[str, str] = {
+    "amazon-cloudwatch-observability": "a second DCGM exporter on nodes with NVIDIA cards",
+    "kube-state-metrics": "a second kube-state-metrics",
+    "prometheus-node-exporter": "a second node exporter, which wants the same port of each node",
+}
 ALWAYS = (
     "vpc-cni",
     "kube-proxy",
@@ -72,7 +114,7 @@ _ACTIONS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class AddonPlan:
-    """One add-on to declare. `managed_policy` or `actions` say what its service account may do, if it has one."""
+    """One add-on to declare. `managed_policies` or `actions` say what its service account may do, if it has one."""
 
     name: str
     version: str
@@ -80,8 +122,12 @@ class AddonPlan:
     configuration: Mapping[str, Any] = field(default_factory=dict[str, Any])
     namespace: str = "kube-system"
     service_account: str | None = None
-    managed_policy: str | None = None
+    managed_policies: tuple[str, ...] = ()  # by ARN, or by AWS's path and name
     actions: tuple[str, ...] = ()
+
+    @property
+    def has_identity(self) -> bool:
+        return self.service_account is not None and bool(self.managed_policies or self.actions)
 
 
 def wanted(stack: StackSpec) -> tuple[str, ...]:
@@ -107,15 +153,18 @@ def _plan(name: str, spec: ClusterSpec, pin: AddonPin | None, known: Addon | Non
     version = (own.version if own else None) or (pin.version if pin else None)
     if version is None:
         return None
-    actions = _ACTIONS.get(name, ())
+    actions, caller = _ACTIONS.get(name, ()), CALLERS.get(name)
+    usual = (known.managed_policy,) if known and known.managed_policy and not actions else ()
+    policies = (own.policies if own else ()) or usual or (caller.policies if caller else ())
+    account = known.service_account if known else None
     return AddonPlan(
         name=name,
         version=version,
         before_nodes=known.before_nodes if known else False,
         configuration=merged(_SETTINGS.get(name, {}), own.configuration if own else {}),
-        namespace=known.namespace if known else "kube-system",
-        service_account=known.service_account if known else None,
-        managed_policy=None if actions or known is None else known.managed_policy,
+        namespace=caller.namespace if caller else known.namespace if known else "kube-system",
+        service_account=caller.service_account if caller else account,
+        managed_policies=policies,
         actions=actions,
     )
 

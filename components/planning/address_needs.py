@@ -1,6 +1,6 @@
 """How many addresses each zone's subnets must have room for, with the arithmetic in words.
 
-Hides how nodes take addresses: which interfaces carry one, and that pods get theirs in prefixes of 16.
+It counts the interfaces that carry an address, and the pods' addresses in prefixes of 16.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from components import file_systems
 from components.catalog import Catalog, InstanceType
 from components.fabrics.efa import addressed_interfaces
 from components.planning.nodes import EKS_PODS, EKS_PODS_OF_LARGE, LARGE_VCPU
-from components.planning.placement import pool_zones
+from components.planning.placement import pool_zones, system_zones
 from components.spec.pools import PoolSpec
 from components.spec.stack import StackSpec
 
@@ -27,10 +27,11 @@ CONTROL_PLANE = 16  # free addresses a subnet that EKS recommends for its contro
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What one pool or file system takes, and how that was reckoned."""
+    """What one pool or file system takes, and how that was computed."""
 
     addresses: int
     reckoning: str
+    nodes: int = 0
     prefixed: int = 0  # how many of them come in prefixes, which need free blocks of 16
 
 
@@ -58,7 +59,7 @@ def nodes(label: str, count: int, interfaces: int = 1, prefixes: int = PREFIXES)
     """`count` nodes with that many addressed interfaces each and their pods' prefixes."""
     addresses, prefixed = count * (interfaces + prefixes * PREFIX), count * prefixes * PREFIX
     reckoning = f"{label}: {count:,} nodes x ({interfaces} + {prefixes} x {PREFIX}) = {addresses:,}"
-    return Part(addresses=addresses, reckoning=reckoning, prefixed=prefixed)
+    return Part(addresses=addresses, reckoning=reckoning, nodes=count, prefixed=prefixed)
 
 
 def system_prefixes(stack: StackSpec, cat: Catalog) -> int:
@@ -101,7 +102,7 @@ def management_needs(stack: StackSpec, cat: Catalog) -> tuple[Need, ...]:
     if not parts:
         return ()
     if stack.cluster:
-        _spread(parts, stack.zones, "system", stack.cluster.system_pool.nodes, system_prefixes(stack, cat))
+        _spread(parts, system_zones(stack, cat), "system", stack.cluster.system_pool.nodes, system_prefixes(stack, cat))
     for pool in sorted(stack.pools, key=lambda each: each.name):
         if not accelerated(pool, cat):
             zones = [zone for zone in pool_zones(pool, stack.zones, cat) if zone in parts]
@@ -115,6 +116,11 @@ def _spread(
     """The most that one zone gets when the nodes are spread evenly, for each zone."""
     for zone in zones:
         parts[zone].append(nodes(label, ceil(count / len(zones)), interfaces, prefixes))
+
+
+def management_share(pool: PoolSpec, zones: int) -> Part:
+    """What a pool without cards takes of each of so many zones."""
+    return nodes(pool.name, ceil(pool.max_nodes / zones), 1, PREFIXES)
 
 
 def control_need(endpoints: int) -> int:

@@ -1,7 +1,6 @@
 """The address plan: which subnets the network has, in which zones, and whether nodes and pods fit into them.
 
-Hides how ranges are cut: a zone's number alone says where its subnets lie, so that another zone or pool moves none of
-them.
+A zone's number alone decides where its subnets lie, so another zone or pool moves none of them.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network
 from typing import Literal
 
+from components.catalog import regions
 from components.planning.address_needs import Need
 from components.spec.form import Hybrid
 from components.spec.network import NetworkSpec
@@ -111,6 +111,7 @@ def plan(spec: NetworkSpec, compute: Iterable[Need] = ()) -> AddressPlan:
         Subnet(kind=kind, zone=zone, cidr=str(management(spec.cidr, zone)[kind]))
         for zone in sorted(set(spec.zones))
         for kind in kinds
+        if kind != "control" or zone in regions.control_zones([zone])
     ]
     placed, unplaced, whole = _compute(spec, {need.zone: need for need in compute})
     subnets += [Subnet(kind="compute", zone=zone, cidr=str(network)) for zone, network in sorted(placed.items())]
@@ -194,6 +195,12 @@ def remote_ranges(stack: StackSpec) -> tuple[str, ...]:
     return tuple(
         sorted({cidr for each in stack.form.remote_networks for cidr in (each.node_cidr, each.pod_cidr) if cidr})
     )
+
+
+def remote_pod_ranges(stack: StackSpec) -> tuple[str, ...]:
+    """On-premises ranges of pods, sorted."""
+    networks = stack.form.remote_networks if isinstance(stack.form, Hybrid) else ()
+    return tuple(sorted({each.pod_cidr for each in networks if each.pod_cidr}))
 
 
 def service_cidr(stack: StackSpec) -> str | None:

@@ -1,8 +1,8 @@
 """The calendar of a pool's Capacity Blocks: when nodes come, when the queue stops, when jobs leave, when nodes go.
 
-Hides the arithmetic before a block's end. EC2 takes the machines back 30 minutes before the end and EKS drains them
-itself from 40 minutes before (EKS User Guide, capacity-blocks-mng), so everything of ours is over by 60 minutes before.
-No clock is read here: the calendar is the same whenever it is planned.
+EC2 takes the machines back 30 minutes before a block's end and EKS drains them itself from 40 minutes before (EKS User
+Guide, capacity-blocks-mng), so everything of the project's own is over by 60 minutes before. No clock is read here: the
+calendar is the same whenever it is planned.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ GONE_BEFORE = timedelta(minutes=60)
 EC2_TAKES_BACK_BEFORE = timedelta(minutes=30)
 SHORTEST = timedelta(days=1)
 LONGEST = timedelta(days=182)
-_YEARS = range(
-    2000, 3000
-)  # what lies further off is a slip, and near the ends of the calendar no time can be reckoned from it
+# Another year is a typing error, and near the ends of the calendar date arithmetic overflows.
+_YEARS = range(2000, 3000)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +84,7 @@ def windows(pool: PoolSpec) -> tuple[Window, ...]:
     """The pool's blocks by start, then id; none for a pool that isn't bought in blocks or whose block lacks an id or a
     time.
 
-    A block at a time that can't be is left out: a rule says so.
+    A block with an impossible time is left out: a rule reports it.
     """
     capacity = pool.capacity
     if not isinstance(capacity, Block):
@@ -131,11 +130,11 @@ def most_at_once(found: Sequence[Window]) -> int:
 
 
 def out_of_time(pools: Sequence[PoolSpec], now: datetime) -> list[Problem]:
-    """Blocks that `now` has overtaken, for whoever previews at that moment; the engine's own preview has no clock and
-    never asks.
+    """Warnings on blocks whose times don't fit `now`. Only `trainshed preview` asks: the engine's own
+    preview has no clock.
 
-    EventBridge Scheduler doesn't promise to run a schedule whose moment is past when it is made: a pool first deployed
-    inside its block says so itself.
+    EventBridge Scheduler doesn't promise to run a schedule whose moment is past when it is made, so a pool
+    first deployed inside its block needs `running` in the stack file.
     """
     found: list[Problem] = []
     for index, pool in enumerate(pools):

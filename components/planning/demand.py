@@ -1,7 +1,6 @@
 """What a run reads and writes a second against what its file system was bought with.
 
-Hides the reckoning of both sides, and how much more must be bought than is needed on average: reads come in bursts, and
-a checkpoint is written while they go on.
+More must be bought than is needed on average: reads come in bursts, and a checkpoint is written while they go on.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _GB = 1e9
 
 @dataclass(frozen=True, kw_only=True)
 class Need:
-    """What one task moves, in bytes a second. `reckoning` is the arithmetic in words."""
+    """What one task moves, in bytes a second. `reckoning` is how it was computed, in words."""
 
     task: str
     read: float

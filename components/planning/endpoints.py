@@ -1,6 +1,6 @@
-"""The VPC endpoints a stack needs: the compute network has no other way to AWS, an isolated management network neither.
+"""The VPC endpoints a stack needs: the compute network has no other way to AWS, nor has an isolated management network.
 
-Hides which feature talks to which service.
+Each feature of the stack adds the endpoints of the services that it talks to.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from components import file_systems
+from components.planning import nodes
 from components.spec.network import NetworkSpec
 from components.spec.stack import StackSpec
 
@@ -23,7 +24,7 @@ class Endpoint:
     policy: bool = True  # whether the service is known to take an endpoint policy
 
 
-# What every node and pod of an EKS cluster without a way out needs (EKS User Guide, private clusters).
+# What every node and pod of an EKS cluster without a route to the internet needs (EKS User Guide, private clusters).
 BASE = (
     Endpoint(service="ec2", why="the VPC CNI attaches addresses, the cloud controller reads topology"),
     Endpoint(service="ecr.api", why="nodes ask for image credentials"),
@@ -43,15 +44,14 @@ def of_network(spec: NetworkSpec) -> tuple[Endpoint, ...]:
 
 
 def needed(stack: StackSpec) -> tuple[Endpoint, ...]:
-    """Every endpoint that the stack's features need, sorted by service. Karpenter is no part of a stack, so `sqs` and
-    `pricing` aren't.
-    """
+    """Every endpoint that the stack's features need, sorted by service."""
     if stack.network is None:
         return ()
     found = [*BASE, *_extra(stack.network)]
     found += [Endpoint(service=service, why=why) for service, why in file_systems.endpoints(stack)]
-    if any(pool.autoscaled for pool in stack.pools):
-        found.append(Endpoint(service="autoscaling", why="the cluster autoscaler sets the sizes of node groups"))
+    if stack.governance.threat_detection:
+        # GuardDuty makes one itself where there is none, with a group that outlives the stack and keeps its VPC.
+        found.append(Endpoint(service="guardduty-data", why="GuardDuty's agents report what they see on the nodes"))
     if stack.observability.alerts_to:
         found.append(Endpoint(service="sns", why="alerts are published to topics"))
     if stack.network.egress == "isolated":
@@ -62,6 +62,12 @@ def needed(stack: StackSpec) -> tuple[Endpoint, ...]:
             ),
             Endpoint(service="kms", why="programs that encrypt for themselves have no other way to the service"),
         ]
+        if any(nodes.bought_nodes(pool) for pool in stack.pools):
+            # Prices it carries with it, and IAM it doesn't ask where the instance profile is given.
+            found += [
+                Endpoint(service="sqs", why="Karpenter hears of machines that EC2 takes back"),
+                Endpoint(service="ssm", why="Karpenter finds the images of nodes"),
+            ]
     return _sorted(found)
 
 

@@ -1,7 +1,7 @@
-"""Every image that runs where there is no way out: whose it is, where the account's registry keeps it, and how it gets
-there.
+"""Every image that runs where there is no route to the internet: whose it is, where the account's registry keeps it,
+and how it gets there.
 
-Hides the folders of the mirror (one for each publisher, so that two images of one name never meet) and the registry's
+The mirror has a folder for each publisher, so that two images of one name never collide. Names must fit the registry's
 limits.
 """
 
@@ -60,8 +60,8 @@ _NODE_BYTES_PER_SECOND: Final = 1e9
 class Mirrored:
     """An image of others: `upstream` is where its publisher has it, `path` where the account's registry has it.
 
-    `cached` images come through a pull-through rule with their first pull, which needs a way out; `copied` ones are
-    pushed by hand.
+    `cached` images come through a pull-through rule with their first pull, which needs a route to the internet;
+    `copied` ones are pushed by hand.
     """
 
     name: str
@@ -120,8 +120,8 @@ def cached_registries(spec: RegistrySpec, cat: Catalog) -> tuple[str, ...]:
 
 
 def cached_by(stack: StackSpec, cat: Catalog) -> tuple[str, ...]:
-    """Publishers whose images come through the cache of this stack's network: none without a way out, which a first
-    pull needs.
+    """Publishers whose images come through the cache of this stack's network: none without a route to the internet,
+    which a first pull needs.
 
     ECR User Guide, interface endpoints: the network that asks for an image for the first time must reach the internet;
     later pulls don't.
@@ -147,6 +147,7 @@ def needed(stack: StackSpec, cat: Catalog) -> tuple[Mirrored, ...]:
     names = {
         *_in_compute_network(stack, cat),
         *((*_CONTROLLERS, *MONITORING) if isolated else ()),
+        *(("karpenter",) if isolated and any(nodes.bought_nodes(pool) for pool in stack.pools) else ()),
         *file_systems.images(stack),
     }
     pins = [cat.charts.images[name] for name in sorted(names) if name in cat.charts.images]

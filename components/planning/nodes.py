@@ -1,7 +1,6 @@
 """What every node of a pool is: its image, labels and taints, and what it offers to pods.
 
-Hides how accelerator, fabric and the user's own words come together, so that templates, autoscaler tags and tolerations
-agree.
+Templates, node pools and tolerations are all made from the same answers here, so that they agree.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from components import accelerators, fabrics, node_labels
 from components.accelerators import Accelerator
 from components.catalog import Catalog, ImageFamily, InstanceType
 from components.fabrics import efa
-from components.spec.pools import Block, PoolSpec, Reservation
+from components.spec.pools import Block, PoolSpec, Reservation, Spot
 
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 _KUBERNETES: Mapping[str, Effect] = {
@@ -92,6 +91,47 @@ def capacity_kind(pool: PoolSpec, *, spot_preprocessing: bool) -> Literal["on-de
     return pool.capacity.kind
 
 
+def sizes_itself(pool: PoolSpec) -> bool:
+    """Whether Karpenter buys nodes of the pool when jobs wait: pools with a range, spot, and what the toggle governs.
+
+    Machines of a Capacity Block come and go by its calendar, those on the premises are always there.
+    """
+    if pool.hosts or isinstance(pool.capacity, Block):
+        return False
+    governed = pool.purpose == "preprocessing" and not isinstance(pool.capacity, Reservation)
+    return pool.autoscaled or isinstance(pool.capacity, Spot) or governed
+
+
+def fixed_nodes(pool: PoolSpec) -> int:
+    """Nodes that are always there, in managed node groups: the pool's `min` where it sizes itself, else all of them.
+
+    A fixed number on a pool that sizes itself (spot, preprocessing) is the most that it buys.
+    """
+    if not sizes_itself(pool):
+        return pool.max_nodes
+    return pool.min_nodes if pool.autoscaled else 0
+
+
+def bought_nodes(pool: PoolSpec) -> int:
+    """The most nodes that Karpenter runs beside the fixed ones."""
+    return max(pool.max_nodes - fixed_nodes(pool), 0)
+
+
+def image_runs_plugin(pool: PoolSpec, cat: Catalog) -> bool:
+    """Whether the pool's image runs a device plugin for its cards itself, beside which a second would register the
+    same resource: Bottlerocket's NVIDIA variants do, as a service of the host (bottlerocket-os/bottlerocket 3992).
+    """
+    family = cat.images.families.get(pool.image_family) if pool.image_family and not pool.image_id else None
+    return family is not None and family.system == "bottlerocket" and family.vendor == "nvidia"
+
+
+def repaired(pool: PoolSpec, cat: Catalog) -> bool:
+    """Whether EKS repairs nodes of the pool's groups: those with cards, whose faults end a job anyway, unless said
+    otherwise.
+    """
+    return accelerator(pool, cat) is not None if pool.node_repair is None else pool.node_repair
+
+
 def has_efa(pool: PoolSpec, cat: Catalog) -> bool:
     """Whether pods of the pool ask for EFA devices."""
     return not pool.hosts and efa.RESOURCE in fabrics.of_pool(pool, cat).pod_resources(pool, instance(pool, cat))
@@ -148,35 +188,3 @@ def max_pods(
     addresses = efa.pod_interfaces(machine, layout, efa=has_efa) * (machine.network.ipv4_per_interface - 1)
     fit = (addresses * PREFIX_ADDRESSES if prefix_delegation else addresses) + _HOST_NETWORK_PODS
     return min(WHOLE_NODE_PODS if machine.cards else KUBELET_PODS, fit)
-
-
-def ephemeral_gib(pool: PoolSpec, cat: Catalog) -> int:
-    """Storage for containers and their scratch files: the local disks as one, or the root volume."""
-    disks = instance(pool, cat).local_disks
-    return int(disks.count * disks.size_gb * 1_000_000_000 / 2**30) if disks else pool.root_volume_gib
-
-
-def offers(pool: PoolSpec, cat: Catalog) -> dict[str, str]:
-    """Resources that an empty pool can't show the autoscaler, as Kubernetes quantities."""
-    machine, family, fabric = instance(pool, cat), accelerator(pool, cat), fabrics.of_pool(pool, cat)
-    found = {"ephemeral-storage": f"{ephemeral_gib(pool, cat)}Gi"}
-    if family:
-        found[family.resource_name] = str(machine.cards)
-    pod = fabric.pod_resources(pool, machine)
-    found.update(pod)
-    if efa.HUGE_PAGE_RESOURCE in pod:
-        found[efa.HUGE_PAGE_RESOURCE] = f"{efa.HUGE_PAGES * 2}Mi"
-    return dict(sorted(found.items()))
-
-
-def autoscaler_tags(pool: PoolSpec, cat: Catalog, node: Mapping[str, str]) -> dict[str, str]:
-    """Tags of the auto-scaling group that tell the cluster autoscaler what a node of an empty group would be; `node`
-    are its labels.
-
-    Managed node groups don't copy their own tags there (aws/containers-roadmap#608).
-    """
-    base = "k8s.io/cluster-autoscaler/node-template"
-    tags = {f"{base}/label/{key}": value for key, value in node.items()}
-    tags |= {f"{base}/taint/{taint.key}": f"{taint.value}:{taint.effect}" for taint in taints(pool, cat)}
-    tags |= {f"{base}/resources/{name}": quantity for name, quantity in offers(pool, cat).items()}
-    return dict(sorted(tags.items()))

@@ -1,7 +1,7 @@
-"""Where a pool's nodes go: its node groups, their sizes and names, and what job the pool then carries.
+"""Where a pool's nodes go: its node groups, what Karpenter buys beside them, and what job the pool then carries.
 
-Hides how a pool is split: by reservation or block first, then by the nodes that EKS allows in one group. Keys come from
-ids or running numbers that fill up one after the other, so that adding or removing one leaves the others' names alone.
+A pool is split by reservation or block first, then by the nodes that EKS allows in one group. Keys come from ids or
+running numbers that fill up one after the other, so that adding or removing one leaves the others' names alone.
 """
 
 from __future__ import annotations
@@ -18,9 +18,20 @@ from components.planning.nodes import max_pods
 from components.spec.pools import Block, OnDemand, PoolSpec, Reservation
 from components.spec.stack import StackSpec
 
-__all__ = ["NodeGroup", "Placement", "groups", "largest_group", "max_pods", "of_stack", "plan", "pool_zones"]
+__all__ = [
+    "NodeGroup",
+    "Placement",
+    "groups",
+    "largest_group",
+    "max_pods",
+    "of_stack",
+    "plan",
+    "pool_zones",
+    "system_zones",
+]
 
-CapacityType = Literal["ON_DEMAND", "SPOT", "CAPACITY_BLOCK"]
+CapacityType = Literal["ON_DEMAND", "CAPACITY_BLOCK"]
+Buys = Literal["spot", "on-demand", "reserved"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,21 +45,20 @@ class NodeGroup:
     min_nodes: int
     max_nodes: int
     desired_nodes: int
-    sized_elsewhere: bool  # an autoscaler or a calendar sets the size: the engine leaves a live value alone
+    sized_elsewhere: bool  # a block's calendar sets the size: the engine leaves a live value alone
     template: str = ""
     reservation: str | None = None
     reservation_group: str | None = None
     placement_group: str | None = None  # an existing one, by name
     own_placement_group: bool = False
     window: Window | None = None
-    fallback: bool = False
 
     @property
     def capacity_word(self) -> str:
         """The group's own way of being bought, as its nodes' label says it."""
-        if self.capacity_type == "ON_DEMAND":
-            return "reservation" if self.reservation or self.reservation_group else "on-demand"
-        return "spot" if self.capacity_type == "SPOT" else "block"
+        if self.capacity_type == "CAPACITY_BLOCK":
+            return "block"
+        return "reservation" if self.reservation or self.reservation_group else "on-demand"
 
     def as_plan(self) -> dict[str, object]:
         return {
@@ -61,16 +71,44 @@ class NodeGroup:
             "desired": self.desired_nodes,
             "reservation": self.reservation or self.reservation_group or "",
             "placement_group": self.placement_group or ("own" if self.own_placement_group else ""),
-            "fallback": self.fallback,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Elastic:
+    """What Karpenter buys of a pool, up to `max_nodes` at once.
+
+    `buys` are Karpenter's capacity types, all in one node pool: Karpenter itself takes spot before on-demand and falls
+    back when spot is short, and one limit holds over both. `reservations` by id where `buys` is `reserved`.
+    """
+
+    types: tuple[str, ...]
+    zones: tuple[str, ...]
+    max_nodes: int
+    buys: tuple[Buys, ...]
+    reservations: tuple[str, ...] = ()
+    capacity_word: str | None = None  # how its nodes are bought, as their label says it; None where that may differ
+    placement_group: str | None = None  # an existing one, by name
+    own_placement_group: bool = False
+
+    def as_plan(self) -> dict[str, object]:
+        return {
+            "instance_types": list(self.types),
+            "zones": list(self.zones),
+            "max": self.max_nodes,
+            "buys": list(self.buys),
+            "reservations": list(self.reservations),
+            "placement_group": self.placement_group or ("own" if self.own_placement_group else ""),
         }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Placement:
-    """A pool's node groups, and the largest job that fits beside its spares."""
+    """A pool's node groups, what Karpenter buys in addition, and the largest job that fits without using its spares."""
 
     pool: str
     groups: tuple[NodeGroup, ...]
+    elastic: Elastic | None = None
     cards_per_node: int
     spares: int
     max_nodes: int
@@ -91,6 +129,7 @@ class Placement:
             "spares": self.spares,
             "largest_job": {"nodes": self.job_nodes, "cards": self.job_cards},
             "groups": [group.as_plan() for group in self.groups],
+            "elastic": self.elastic.as_plan() if self.elastic else None,
         }
 
 
@@ -98,7 +137,7 @@ def pool_zones(pool: PoolSpec, network_zones: Sequence[str], cat: Catalog) -> tu
     """The pool's zones, sorted: its own; else all of the network's for a pool that may spread, and the only one for one
     that may not.
 
-    Empty when a pool with accelerators names no zone and the network has several: a rule says so.
+    Empty when a pool with accelerators names no zone and the network has several: a rule reports it.
     """
     if pool.zone:
         return (pool.zone,)
@@ -109,6 +148,14 @@ def pool_zones(pool: PoolSpec, network_zones: Sequence[str], cat: Catalog) -> tu
     if single and len(network_zones) != 1:
         return ()
     return tuple(sorted(network_zones))
+
+
+def system_zones(stack: StackSpec, cat: Catalog) -> tuple[str, ...]:
+    """Zones of the system pool: those of the network that sell its type, all of them where the catalog knows none."""
+    if stack.cluster is None:
+        return ()
+    sold = cat.zones_offering(stack.cluster.system_pool.instance_type, stack.region)
+    return tuple(zone for zone in stack.zones if zone in sold) or stack.zones
 
 
 def _filled(total: int, limit: int) -> list[int]:
@@ -137,8 +184,8 @@ class _Share:
 
 
 def _shares(pool: PoolSpec) -> list[_Share]:
-    """The pool's nodes by what they are bought through, ids in their own order whatever the file's."""
-    capacity = pool.capacity
+    """The nodes of the pool's groups by what they are bought through, ids in their own order whatever the file's."""
+    capacity, total = pool.capacity, nodes.fixed_nodes(pool)
     if isinstance(capacity, Block):
         return [
             _Share(key=window.reservation, nodes=window.nodes, reservation=window.reservation, window=window)
@@ -146,20 +193,19 @@ def _shares(pool: PoolSpec) -> list[_Share]:
         ]
     if isinstance(capacity, Reservation) and capacity.ids:
         ids = sorted(set(capacity.ids))
-        sizes = [capacity.sizes[each] for each in ids] if capacity.sizes else _even(pool.max_nodes, len(ids))
-        left, found = pool.max_nodes, list[_Share]()
+        sizes = [capacity.sizes[each] for each in ids] if capacity.sizes else _even(total, len(ids))
+        left, found = total, list[_Share]()
         for each, size in zip(ids, sizes, strict=True):
             found.append(_Share(key=each, nodes=min(size, left), reservation=each))
             left -= found[-1].nodes
         return [share for share in found if share.nodes]
-    return [_Share(key="", nodes=pool.max_nodes)]
+    return [_Share(key="", nodes=total)] if total else []
 
 
-def groups(pool: PoolSpec, *, cat: Catalog, spot_preprocessing: bool) -> int:
-    """How many node groups `plan` makes, reckoned without making one."""
+def groups(pool: PoolSpec, *, cat: Catalog) -> int:
+    """How many node groups `plan` makes, computed without making one."""
     limit = cat.limits.nodes_per_node_group.value
-    twice = nodes.capacity_kind(pool, spot_preprocessing=spot_preprocessing) == "spot"
-    return sum(-(-share.nodes // limit) for share in _shares(pool)) * (2 if twice else 1)
+    return sum(-(-share.nodes // limit) for share in _shares(pool))
 
 
 def largest_group(pool: PoolSpec, *, cat: Catalog) -> int:
@@ -171,68 +217,82 @@ def plan(pool: PoolSpec, *, cat: Catalog, network_zones: Sequence[str], spot_pre
     """The pool's node groups, sorted by key. Assumes that the rules passed; raises UnknownInstanceType for an unknown
     type.
     """
-    limit = cat.limits.nodes_per_node_group.value
     zones = pool_zones(pool, network_zones, cat)
-    kind = nodes.capacity_kind(pool, spot_preprocessing=spot_preprocessing)
-    fabric = fabrics.of_pool(pool, cat)
-    capacity = pool.capacity
-    existing = (
-        None
-        if isinstance(capacity, Block) or not isinstance(capacity, OnDemand | Reservation)
-        else capacity.placement_group
-    )
-    own_group = kind == "on-demand" and fabric.open_group and existing is None
-    flexible = kind == "spot" or (kind == "on-demand" and pool.purpose == "preprocessing")
-    groups = list[NodeGroup]()
-    unplaced_min = pool.min_nodes
-
-    def add(
-        key: str, size: int, share: _Share, least: int, capacity_type: CapacityType, *, fallback: bool = False
-    ) -> None:
-        block = share.window
-        now = block is None or block.running
-        groups.append(
-            NodeGroup(
-                key=key,
-                capacity_type=capacity_type,
-                types=pool.types,
-                zones=zones,
-                min_nodes=least if now else 0,
-                max_nodes=size,
-                # A prepaid block is used whole: its nodes come with it, not with the queue.
-                desired_nodes=(size if block else least) if now else 0,
-                sized_elsewhere=pool.autoscaled or block is not None or fallback,
-                template=(share.reservation or "") if not own_group else key,
-                reservation=share.reservation,
-                reservation_group=capacity.resource_group_arn
-                if isinstance(capacity, Reservation) and not share.reservation
-                else None,
-                placement_group=existing,
-                own_placement_group=own_group,
-                window=block,
-                fallback=fallback,
-            )
-        )
-
-    for share in _shares(pool):
-        for place, size in enumerate(_filled(share.nodes, limit)):
-            least = size if not pool.autoscaled else min(size, unplaced_min)
-            unplaced_min -= least if pool.autoscaled else 0
-            if not flexible:
-                add(_numbered(share.key, place), size, share, least, "CAPACITY_BLOCK" if share.window else "ON_DEMAND")
-            elif kind == "spot":
-                # Two groups with keys of their own: the toggle adds one and drops the other, and no name is taken
-                # twice.
-                add(_numbered("spot", place), size, share, least, "SPOT")
-                add(_numbered("on-demand", place), size, share, 0, "ON_DEMAND", fallback=True)
-            else:
-                add(_numbered("on-demand", place), size, share, least, "ON_DEMAND")
     return Placement(
         pool=pool.name,
-        groups=tuple(sorted(groups, key=lambda group: group.key)),
+        groups=tuple(sorted(_groups(pool, zones, cat), key=lambda group: group.key)),
+        elastic=_elastic(pool, zones, cat, spot_preprocessing=spot_preprocessing) if nodes.sizes_itself(pool) else None,
         cards_per_node=nodes.cards(pool, cat),
         spares=pool.spares,
         max_nodes=pool.max_nodes,
+    )
+
+
+def _existing_group(pool: PoolSpec) -> str | None:
+    """The placement group that the user names."""
+    return pool.capacity.placement_group if isinstance(pool.capacity, OnDemand | Reservation) else None
+
+
+def _own_group(pool: PoolSpec, cat: Catalog) -> bool:
+    """Whether a placement group is made: for nodes bought on demand whose fabric wants them side by side."""
+    on_demand = isinstance(pool.capacity, OnDemand)
+    return on_demand and fabrics.of_pool(pool, cat).open_group and _existing_group(pool) is None
+
+
+def _groups(pool: PoolSpec, zones: tuple[str, ...], cat: Catalog) -> list[NodeGroup]:
+    limit, capacity, own_group = cat.limits.nodes_per_node_group.value, pool.capacity, _own_group(pool, cat)
+    found = list[NodeGroup]()
+    for share in _shares(pool):
+        for place, size in enumerate(_filled(share.nodes, limit)):
+            key, block = _numbered(share.key, place), share.window
+            # A block's nodes come with its start, and with it only: until then the group is empty.
+            now = block is None or block.running
+            least = min(pool.min_nodes, size) if block else size
+            found.append(
+                NodeGroup(
+                    key=key,
+                    capacity_type="CAPACITY_BLOCK" if block else "ON_DEMAND",
+                    types=pool.types,
+                    zones=zones,
+                    min_nodes=least if now else 0,
+                    max_nodes=size,
+                    # A prepaid block is used whole: its nodes come with it, not with the queue.
+                    desired_nodes=size if now else 0,
+                    sized_elsewhere=block is not None,
+                    template=(share.reservation or "") if not own_group else key,
+                    reservation=share.reservation,
+                    reservation_group=capacity.resource_group_arn
+                    if isinstance(capacity, Reservation) and not share.reservation
+                    else None,
+                    placement_group=_existing_group(pool),
+                    own_placement_group=own_group,
+                    window=block,
+                )
+            )
+    return found
+
+
+def _elastic(pool: PoolSpec, zones: tuple[str, ...], cat: Catalog, *, spot_preprocessing: bool) -> Elastic | None:
+    count = nodes.bought_nodes(pool)
+    if not count:
+        return None
+    kind = nodes.capacity_kind(pool, spot_preprocessing=spot_preprocessing)
+    buys: tuple[Buys, ...] = ("on-demand",)
+    # A label for what the toggle governs would change with it.
+    word: str | None = None if pool.purpose == "preprocessing" else "on-demand"
+    if kind == "spot":
+        buys, word = ("spot", "on-demand"), None
+    elif kind == "reservation":
+        buys, word = ("reserved",), "reservation"
+    return Elastic(
+        types=pool.types,
+        zones=zones,
+        max_nodes=count,
+        buys=buys,
+        capacity_word=word,
+        reservations=tuple(sorted(set(pool.capacity.ids))) if isinstance(pool.capacity, Reservation) else (),
+        placement_group=_existing_group(pool),
+        own_placement_group=_own_group(pool, cat),
     )
 
 

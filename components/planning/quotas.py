@@ -1,20 +1,23 @@
 """What the stack needs against what AWS allows a new account, row by row, with what to request.
 
-Hides how each limit is counted: reserved machines against the on-demand vCPUs, blocks apart, interfaces and address
-units node by node.
+Each limit is counted in its own way: reserved machines against the on-demand vCPUs, blocks apart, interfaces and
+address units node by node.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Literal
 
 from components import fabrics, file_systems
-from components.catalog import Catalog, Limit
+from components.catalog import Catalog, Limit, regions
+from components.file_systems.lustre import plan as lustre_plan
 from components.planning import addons, address_needs, addresses, blocks, endpoints, nodes, placement
-from components.planning.placement import NodeGroup, Placement
+from components.planning.placement import Placement
+from components.spec.cluster import SYSTEM_ROOT_GIB
 from components.spec.pools import PoolSpec
 from components.spec.stack import StackSpec
 
@@ -26,7 +29,7 @@ _UNITS_OF_ENDPOINT_OR_GATEWAY = 6
 # Groups on every interface before the user's own: the cluster's, the compute network's, and EFA's where the pool has
 # it.
 _OWN_SECURITY_GROUPS = 2
-# The largest group is the management nodes', outwards: eight named doors of network and cluster, two ports for every
+# The largest group is the management nodes', outwards: eight rules towards network and cluster, two ports for every
 # file system.
 _MANAGEMENT_RULES = 8
 _RULES_OF_A_FILE_SYSTEM = 2
@@ -94,6 +97,8 @@ def rows(stack: StackSpec, cat: Catalog) -> tuple[Row, ...]:
         *_doors(stack, cat),
         *_network(stack, cat),
         *_subnets(stack, cat),
+        *_volumes(stack, cat),
+        *_lustre(stack, cat),
     )
 
 
@@ -102,9 +107,9 @@ def of_stack(stack: StackSpec, cat: Catalog) -> list[dict[str, object]]:
     return [row.as_plan() for row in rows(stack, cat)]
 
 
-def _vcpu(group: NodeGroup, cat: Catalog) -> tuple[str, int]:
-    """The quota family and the vCPUs of a full group, of its largest type."""
-    largest = max((cat.instance(name) for name in group.types), key=lambda each: (each.vcpu, each.name))
+def _vcpu(types: Sequence[str], cat: Catalog) -> tuple[str, int]:
+    """The quota family and the vCPUs of the largest of these types."""
+    largest = max((cat.instance(name) for name in types), key=lambda each: (each.vcpu, each.name))
     return largest.quota_family, largest.vcpu
 
 
@@ -119,10 +124,15 @@ def _vcpus(stack: StackSpec, places: tuple[Placement, ...], cat: Catalog) -> Ite
     for place in places:
         totals: dict[tuple[str, Market, int], int] = defaultdict(int)
         for group in place.groups:
-            if group.capacity_type == "CAPACITY_BLOCK":
-                continue
-            family, vcpu = _vcpu(group, cat)
-            totals[(family, "spot" if group.capacity_type == "SPOT" else "on-demand", vcpu)] += group.max_nodes
+            if group.capacity_type != "CAPACITY_BLOCK":
+                family, vcpu = _vcpu(group.types, cat)
+                totals[(family, "on-demand", vcpu)] += group.max_nodes
+        if place.elastic:
+            # Spot and on-demand have a limit each, and all of the pool may run on either.
+            family, vcpu = _vcpu(place.elastic.types, cat)
+            markets: set[Market] = {"spot" if buys == "spot" else "on-demand" for buys in place.elastic.buys}
+            for market in markets:
+                totals[(family, market, vcpu)] += place.elastic.max_nodes
         for (family, market, vcpu), count in totals.items():
             found[(family, market)].append((f"{place.pool} {count:,} x {vcpu}", count * vcpu))
     for (family, market), parts in sorted(found.items()):
@@ -149,14 +159,15 @@ def _groups(stack: StackSpec, places: tuple[Placement, ...], cat: Catalog) -> It
     if sizes:
         most, words = max(sizes)
         yield _row(cat.limits.nodes_per_node_group, most, words)
-    own = [
-        f"{place.pool} {len(made)}"
-        for place in places
-        if (made := [group for group in place.groups if group.own_placement_group])
-    ]
+    own = {place.pool: _own_placement_groups(place) for place in places if _own_placement_groups(place)}
     if own:
-        total = sum(group.own_placement_group for place in places for group in place.groups)
-        yield _row(cat.limits.placement_groups_per_region, total, " + ".join(own))
+        words = " + ".join(f"{pool} {count}" for pool, count in own.items())
+        yield _row(cat.limits.placement_groups_per_region, sum(own.values()), words)
+
+
+def _own_placement_groups(place: Placement) -> int:
+    bought = place.elastic is not None and place.elastic.own_placement_group
+    return sum(group.own_placement_group for group in place.groups) + bought
 
 
 def _interfaces(stack: StackSpec, pools: dict[str, PoolSpec], cat: Catalog) -> Iterator[Row]:
@@ -184,7 +195,9 @@ def _interfaces(stack: StackSpec, pools: dict[str, PoolSpec], cat: Catalog) -> I
         units += stack.cluster.system_pool.nodes * of_node
         words.append(f"system {stack.cluster.system_pool.nodes}")
         unit_words.append(f"system {stack.cluster.system_pool.nodes} x {of_node}")
-    points = sum(each.service != endpoints.GATEWAY for each in endpoints.needed(stack)) * len(network.zones)
+    points = sum(each.service != endpoints.GATEWAY for each in endpoints.needed(stack)) * len(
+        regions.control_zones(network.zones)
+    )
     gateways = 0 if network.egress == "isolated" else len(network.zones) if network.nat_gateways == "per-zone" else 1
     interfaces += points + gateways
     words.append(f"endpoints and gateways {points + gateways}")
@@ -212,13 +225,11 @@ def _doors(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
     words = f"management nodes, outwards: {_MANAGEMENT_RULES} + {systems} file systems x {_RULES_OF_A_FILE_SYSTEM}"
     yield _row(cat.limits.rules_per_security_group, rules, words)
     if stack.cluster:
-        with_account = [
-            each.name
-            for each in addons.needed(stack, cat)
-            if each.service_account and (each.managed_policy or each.actions)
-        ]
+        with_account = [each.name for each in addons.needed(stack, cat) if each.has_identity]
         observers = ["logs", *(["alerts"] if stack.observability.alerts_to else [])]
-        names = [*with_account, *observers]
+        bought = ["karpenter"] if any(nodes.bought_nodes(pool) for pool in stack.pools) else []
+        queues = [f"queue {queue.name}" for queue in stack.queues]
+        names = [*with_account, *observers, *bought, *queues]
         yield _row(cat.limits.pod_identity_associations, len(names), ", ".join(names))
 
 
@@ -259,3 +270,30 @@ def _subnets(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
                 reckoning=need.arithmetic,
                 unverified=False,
             )
+
+
+def _volumes(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
+    """Root volumes of all nodes that may run at one time; launches beyond end in VolumeLimitExceeded."""
+    parts = [(pool.name, pool.max_nodes, pool.root_volume_gib) for pool in stack.pools if pool.types]
+    if stack.cluster:
+        parts.append(("system", stack.cluster.system_pool.nodes, SYSTEM_ROOT_GIB))
+    if parts:
+        gib = sum(count * each for _, count, each in parts)
+        words = " + ".join(f"{name} {count:,} x {each} GiB" for name, count, each in sorted(parts))
+        yield _row(cat.limits.gp3_storage, ceil(gib / 1024), words)
+
+
+def _lustre(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
+    """Capacity by deployment type and storage, and the throughput of what has no capacity of its own."""
+    sizes: dict[tuple[str, str], list[tuple[str, int]]] = defaultdict(list)
+    tiered = [(each.name, each.throughput_mbps or 0) for each in stack.storage.lustre if each.tiered]
+    for each in stack.storage.lustre:
+        capacity = None if each.tiered else lustre_plan.plan(each, cat, stack.storage.datasets.size_gib).capacity_gib
+        if capacity is not None:
+            sizes[each.deployment, each.storage].append((each.name, capacity))
+    for kind, parts in sorted(sizes.items()):
+        words = " + ".join(f"{name} {size:,}" for name, size in sorted(parts))
+        yield _row(cat.limits.lustre_storage[kind], sum(size for _, size in parts), words)
+    if tiered:
+        words = " + ".join(f"{name} {size:,}" for name, size in sorted(tiered))
+        yield _row(cat.limits.lustre_tiered_throughput, sum(size for _, size in tiered), words)

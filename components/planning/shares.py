@@ -1,6 +1,6 @@
 """Shares of the cards: how many a pool hands out, and the queues of a stack that names none.
 
-Hides what a queue gets when the stack file leaves it out: all cards of its pool but the spares'.
+A queue for which the stack file gives no share gets all cards of its pool but the spares'.
 """
 
 from __future__ import annotations
@@ -28,17 +28,23 @@ def queue_cards(pool: PoolSpec, cat: Catalog) -> int:
 
 
 def with_default_queues(stack: StackSpec, cat: Catalog) -> StackSpec:
-    """The stack with one queue for each pool of cards when it names no queue, and with every queue's cards filled in.
+    """The stack with every queue's cards filled in, and one queue more for each pool of cards when it names no queue,
+    and for each pool without cards that no queue names: a job without a queue is refused.
 
-    A pool that could not be read so far, or whose name another has, gets none: what is wrong with it has been told.
+    A pool that could not be read so far, or whose name another has, gets none: what is wrong with it is reported
+    elsewhere.
     """
     try:
         pools = {each.name: each for each in reversed(stack.pools)}
         filled = tuple(_filled(each, pools, cat) for each in stack.queues)
     except UnreadError:
         return stack
-    if not filled:
-        filled = tuple(made for pool in stack.pools if pools[pool.name] is pool for made in _made(pool, cat))
+    taken = {each.name for each in filled}
+    made = [each for pool in stack.pools if pools[pool.name] is pool for each in _made(pool, cat)]
+    if filled:
+        named = {each.pool for each in filled}
+        made = [each for each in made if each.cards is None and each.pool not in named and each.name not in taken]
+    filled = (*filled, *made)
     return stack.model_copy(update={"queues": filled})
 
 
@@ -55,5 +61,7 @@ def _made(pool: PoolSpec, cat: Catalog) -> Iterator[QueueSpec]:
     try:
         if cards := queue_cards(pool, cat):
             yield QueueSpec(name=pool.name, pool=pool.name, cards=cards)
+        elif pool.purpose != "system" and not cards_per_node(pool, cat) and (count := pool.max_nodes - pool.spares) > 0:
+            yield QueueSpec(name=pool.name, pool=pool.name, nodes=count)
     except UnreadError:
         return

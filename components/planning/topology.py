@@ -1,7 +1,7 @@
 """Where nodes are near each other: the network layers of a pool's machines, as labels from the widest to the nearest.
 
-Hides that types report three layers, four or none, and that the highest number is the layer next to the machine.
-Sources: EC2 User Guide, instance topology; kubernetes/cloud-provider-aws pkg/providers/v1/topology.go.
+Types report three layers, four or none. The highest number is the layer next to the machine. Sources: EC2 User Guide,
+instance topology; kubernetes/cloud-provider-aws pkg/providers/v1/topology.go.
 """
 
 from __future__ import annotations

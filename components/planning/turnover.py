@@ -1,7 +1,7 @@
 """How long the machines of a node group take to come, to be replaced and to go, and how many are replaced at once.
 
-Hides what one machine's turn is made of. A turn is reckoned at its longest, so that whoever waits for a group never
-gives up on work that is still going well; a wait that is too long costs nothing, since it ends with the work.
+Times are upper estimates, so that whoever waits for a group never gives up on work that is still going well. A wait
+that is too long costs nothing, since it ends with the work.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The account's image registry: repositories of its own images and of the mirror, and the rules that fill the mirror.
 
-Hides what ECR needs for a pull through its cache: a rule for each publisher, leave to import and to make repositories,
-and how those are to look. The very first pull of an image also needs a way out of the network that asks: see
-`planning/images.py`.
+A pull through the registry's cache needs a rule for each publisher, leave to import and to make repositories, and a
+template for those repositories. The very first pull of an image also needs a route to the internet from the network
+that asks: see `planning/images.py`.
 """
 
 from __future__ import annotations
@@ -183,8 +183,7 @@ class Registry(pulumi.ComponentResource):
 
 def prefix(region: str, account_id: pulumi.Input[str]) -> pulumi.Output[str]:
     """The host of the account's registry, whether or not this stack declares it."""
-    suffix = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
-    return pulumi.Output.concat(account_id, f".dkr.ecr.{region}.{suffix}")
+    return pulumi.Output.concat(account_id, f".dkr.ecr.{region}.{policy_documents.domain(region)}")
 
 
 def lifecycle(keep_each: int | None) -> str:

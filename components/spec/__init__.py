@@ -1,6 +1,6 @@
 """Everything a user writes, as frozen values: the stack file and the task file.
 
-Hides how text becomes values and problems; this layer knows nothing of AWS' rules beyond what a shape can say.
+This layer turns text into values and problems. It knows nothing of AWS' rules beyond what a shape can say.
 """
 
 from components.spec.reading.reader import Reading, read_config, read_stack

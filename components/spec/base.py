@@ -1,6 +1,6 @@
 """The scalar types and the base model of everything a user writes.
 
-Hides what counts as a number, a boolean or a name, so that `"8"` and `yes` are refused alike everywhere.
+What counts as a number, a boolean or a name is decided here, so that `"8"` and `yes` are refused alike everywhere.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pydantic_core import PydanticCustomError
 from components.catalog.limits import LIMITS
 
 SEALED = "<secret>"
-"""Stands for an encrypted value where no key is at hand."""
+"""Replaces an encrypted value where there is no key to decrypt it."""
 
 
 class UnreadError(Exception):
-    """A field was asked for that the file doesn't hold in a readable shape, which has been told already.
+    """A field was asked for that the file doesn't hold in a readable shape, which is reported already.
 
     No AttributeError, which Python would take for a property that isn't there.
     """

@@ -30,6 +30,8 @@ KubernetesVersion = Annotated[
 ]
 ControlPlaneTier = Literal["standard", "tier-xl", "tier-2xl", "tier-4xl", "tier-8xl"]
 
+SYSTEM_ROOT_GIB = 100  # root volume of a system node
+
 
 class EndpointSpec(Spec):
     """Who reaches the Kubernetes API."""
@@ -52,6 +54,10 @@ class AddonSpec(Spec):
     """Another version or settings for an EKS add-on than the catalog's."""
 
     version: Text | None = Field(default=None, description="add-on version; the catalog's pin when left out")
+    policies: tuple[Text, ...] = Field(
+        default=(),
+        description="managed policies, by ARN or by AWS's name, of the role that the add-on's service account gets",
+    )
     configuration: Annotated[dict[str, Any], AfterValidator(_timeless)] = Field(
         default_factory=dict, description="configuration values, by the add-on's own schema"
     )

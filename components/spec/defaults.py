@@ -1,6 +1,6 @@
 """What a stack file may leave out, chosen for its environment.
 
-Hides the choices: each has its reason, and `trainshed preview --explain` shows them all.
+Each default has its reason, and `trainshed preview --explain` shows them all.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def left_out(value: BaseModel, data: Any, path: Path = ()) -> list[Default]:
     found: list[Default] = []
     for name, info in type(value).model_fields.items():
         if name not in value.__dict__:
-            continue  # unread
+            continue  # could not be read
         key = info.alias or name
         inner = getattr(value, name)
         given = isinstance(data, dict) and key in data

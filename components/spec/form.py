@@ -1,4 +1,4 @@
-"""Where the cluster runs: on AWS, on machines of one's own, or on both."""
+"""Where the cluster runs: on AWS, on machines on the premises, or on both."""
 
 from __future__ import annotations
 
@@ -25,6 +25,12 @@ class SelfHosted(Spec):
         default="infiniband", description="how cards on different nodes talk"
     )
     storage_class: Text = Field(default="shared", description="storage class of the parallel file system's claims")
+    metrics_storage_class: Text | None = Field(
+        default=None,
+        description=(
+            "storage class of Prometheus' own volume, on disks of one node; the cluster's default class when left out"
+        ),
+    )
     registry: Text | None = Field(default=None, description="registry that mirrors every image")
 
 

@@ -17,7 +17,7 @@ EndpointService = Annotated[
 
 
 class NetworkSpec(Spec):
-    """Address ranges, zones and the way out."""
+    """Address ranges, zones and the route to the internet."""
 
     zones: tuple[ZoneId, ...] = Field(
         min_length=1, description="zone ids the cluster spans, such as [usw2-az2, usw2-az3]"

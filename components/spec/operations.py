@@ -37,6 +37,10 @@ class BudgetSpec(Spec):
     """A monthly budget and the shares of it that raise an alert."""
 
     monthly_usd: Amount = Field(description="US dollars a month")
+    counts: Literal["tag", "account"] = Field(
+        default="tag",
+        description="what is counted: what carries the stack's tag, once the bill knows the tag, or the whole account",
+    )
     alert_at_percent: tuple[Percent, ...] = Field(default=(50, 80, 100), description="shares of the budget in percent")
     stop_at_percent: Percent | None = Field(
         default=None, description="share at which stop_roles may start no more machines"
@@ -59,6 +63,13 @@ class GovernanceSpec(Spec):
     )
     configuration_rules: Flag = Field(
         default=False, description="whether AWS Config records resources and checks its managed rules"
+    )
+    anomalies: Literal["none", "services", "tag"] = Field(
+        default="none",
+        description=(
+            "whether the stack declares a monitor of unexpected spend: over the account's services, of which an account"
+            " has one, or over the stack's tag, which only the paying account may"
+        ),
     )
     anomaly_usd: Amount = Field(default=1000, description="unexpected spend in US dollars that raises an anomaly alert")
     # The bill only knows a tag a day after the first resource carries it, and activating an unknown one fails.

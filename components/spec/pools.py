@@ -6,7 +6,7 @@ import re
 from datetime import date, datetime
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
 
 from components.spec.base import (
@@ -170,6 +170,23 @@ class RepairSpec(Spec):
     action: Literal["Replace", "Reboot", "NoAction"] = Field(description="what node repair does about it")
 
 
+NetworkName = Annotated[
+    StrictText,
+    matching(
+        r"([a-z0-9][a-z0-9-]{0,62}/)?[a-z0-9][a-z0-9.-]{0,252}",
+        "the name of a NetworkAttachmentDefinition is wanted, such as kube-system/rdma-0",
+    ),
+]
+
+
+AdapterName = Annotated[
+    StrictText,
+    matching(
+        r"[a-z][a-z0-9_-]{0,62}(:[0-9]{1,3})?", "the name of an RDMA adapter is wanted, such as mlx5_0, or mlx5_0:1"
+    ),
+]
+
+
 class HostSpec(Spec):
     """The machines of a self-hosted pool, which no catalog describes."""
 
@@ -183,6 +200,24 @@ class HostSpec(Spec):
     rdma_resource: Text = Field(
         default="rdma/hca_shared_devices_a", description="the resource under which the cluster offers them to pods"
     )
+    rdma_adapters: tuple[AdapterName, ...] = Field(
+        default=(),
+        description=(
+            "names of the RDMA adapters that NCCL uses, such as [mlx5_0, mlx5_1]; every mlx5 adapter when left out,"
+            " those of plain Ethernet too"
+        ),
+    )
+    networks: tuple[NetworkName, ...] = Field(
+        default=(),
+        description="networks that Multus attaches to each pod, NAMESPACE/NAME, one for each RDMA device: for roce",
+    )
+    reserved_vcpu: CountOrZero | None = Field(
+        default=None,
+        description="processors that the system and its daemons keep on each node; reckoned as on EC2 when left out",
+    )
+    reserved_memory_gib: CountOrZero | None = Field(
+        default=None, description="memory in GiB that they keep; reckoned as on EC2 when left out"
+    )
     labels: dict[str, str] = Field(default_factory=dict, description="labels that the pool's nodes already carry")
 
 
@@ -190,8 +225,10 @@ class PoolSpec(Spec):
     """Nodes alike in type, zone, fabric and capacity."""
 
     name: Name = Field(description="the pool's name, unique in the stack")
-    formerly: Name | None = Field(
+    # `formerly` is what this key was called before; both are read.
+    previous_name: Name | None = Field(
         default=None,
+        validation_alias=AliasChoices("previous_name", "formerly"),
         description=(
             "the pool's name before it was renamed, so that its node groups stay; until every stack has the new name"
         ),

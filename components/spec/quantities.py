@@ -1,6 +1,6 @@
 """Nodes, cards and workers as three kinds of number that can't be added or compared with each other.
 
-Hides the arithmetic between them: 1,232 nodes of 8 cards are 9,856 cards and run 1,232 workers, one a node.
+Conversions are methods: 1,232 nodes of 8 cards are 9,856 cards and run 1,232 workers, one on each node.
 """
 
 from __future__ import annotations

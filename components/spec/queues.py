@@ -1,13 +1,12 @@
-"""Queues as the stack file words them: who may use how many cards of which pool.
-
-Hides nothing; what a left-out number of cards comes to is reckoned in `components/planning`.
-"""
+"""Queues as the stack file words them: who may use how many cards of which pool."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
-from components.spec.base import Count, Flag, Name, Spec
+from components.spec.base import Count, CountOrZero, Flag, Name, Spec, Text
 
 JOB_NAMESPACE = "training"
 
@@ -22,5 +21,21 @@ class QueueSpec(Spec):
     )
     nodes: Count | None = Field(default=None, description="nodes it may use at once, for pools without cards")
     cohort: Name | None = Field(default=None, description="queues of one cohort lend each other idle cards")
+    weight: Annotated[int, Field(strict=True, ge=0, le=1000)] | None = Field(
+        default=None,
+        description="its share of what the cohort has idle, beside the others' weights; first come, first served when"
+        " no queue has one",
+    )
+    borrow: CountOrZero | None = Field(
+        default=None,
+        description="cards (nodes, for pools without cards) it may borrow at most; all idle ones when left out",
+    )
+    lend: CountOrZero | None = Field(
+        default=None, description="cards (nodes, for pools without cards) it lends at most; all idle ones when left out"
+    )
+    datasets: tuple[Annotated[Text, Field(max_length=200)], ...] = Field(
+        default=(),
+        description="prefixes of the bucket of datasets that its jobs read, such as corpus/; all of it when left out",
+    )
     namespace: Name = Field(default=JOB_NAMESPACE, description="the Kubernetes namespace whose jobs may use it")
     hold: Flag = Field(default=False, description="whether the queue admits nothing new for now; running jobs go on")

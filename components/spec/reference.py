@@ -94,13 +94,16 @@ def page(file: File) -> str:
     lines = [
         f"# {_TITLES[file]}",
         "",
-        f"Every key, its type and its default. Generated from the models by `trainshed schema {file} --format markdown`.",
+        (
+            "Every key, its type and its default. Generated from the models by "
+            f"`trainshed schema {file} --format markdown`."
+        ),
         "",
     ]
     if file == "stack":
         lines += [
-            "Keys stand under `config`, each with `trainshed:` before it; the region is `aws:region`. Where the default",
-            "depends on the environment, the table below the key lists it with its reason.",
+            "Keys stand under `config`, each with `trainshed:` before it; the region is `aws:region`. Defaults that",
+            "depend on the environment are listed at the end, with their reasons.",
             "",
         ]
     lines += _section(made, made.get("$defs", {}), "", frozenset(), file)
@@ -139,7 +142,7 @@ def _section(
 
 
 def _said(part: Mapping[str, Any], named: Mapping[str, Any]) -> str:
-    """What the model of an object says of itself, where its key says nothing."""
+    """The description of an object's model, where its key has none."""
     refs = [ref for ref, _ in _objects(part)]
     said = str(named[refs[0].rsplit("/", 1)[1]].get("description", "")) if len(refs) == 1 else ""
     return said[:1].lower() + said[1:].rstrip(".").replace("\n", " ")

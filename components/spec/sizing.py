@@ -1,7 +1,7 @@
 """The planner's sections of a task file: model, training, hardware, parallelism and goal.
 
-Hides how people write large numbers: `15.6e12` (which YAML reads as text), `15_600_000_000_000` and `15.6T` are one
-number.
+People write large numbers in several ways: `15.6e12` (which YAML reads as text), `15_600_000_000_000` and `15.6T` are
+one number.
 """
 
 from __future__ import annotations

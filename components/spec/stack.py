@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
+from components.spec.access import AccessSpec
 from components.spec.base import Flag, Region, Spec, matching
 from components.spec.cluster import ClusterSpec
 from components.spec.form import Cloud, Form, SelfHosted
@@ -41,6 +42,7 @@ class StackSpec(Spec):
     pools: tuple[PoolSpec, ...] = Field(default=(), description="the stack's pools")
     storage: StorageSpec = Field(default_factory=StorageSpec)
     queues: tuple[QueueSpec, ...] = ()
+    access: AccessSpec = Field(default_factory=AccessSpec)
     observability: ObservabilitySpec = Field(default_factory=ObservabilitySpec)
     budget: BudgetSpec | None = None
     governance: GovernanceSpec = Field(default_factory=GovernanceSpec)

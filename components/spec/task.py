@@ -1,7 +1,6 @@
 """The task file: what a researcher wants run, on how many nodes of which pool, from which data, and how it recovers.
 
-Hides which sections belong to whom: the job reads all but `model`, `training`, `hardware` and `goal`, which are the
-planner's.
+The job reads all sections but `model`, `training`, `hardware` and `goal`, which are the planner's.
 """
 
 from __future__ import annotations
@@ -168,6 +167,22 @@ class MonitorSpec(Spec):
     )
 
 
+SecretName = Annotated[
+    StrictText,
+    matching(
+        r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?",
+        "the name of a Kubernetes secret is wanted: lower-case letters, digits, dots and dashes",
+    ),
+]
+
+
+class SecretUseSpec(Spec):
+    """A value of a secret in the namespace of the task's queue, by reference."""
+
+    secret: SecretName = Field(description="the secret's name")
+    key: Text = Field(description="the key in it")
+
+
 class TaskSpec(Spec):
     """One task."""
 
@@ -186,6 +201,9 @@ class TaskSpec(Spec):
     monitor: MonitorSpec = Field(default_factory=MonitorSpec)
     environment: dict[EnvironmentName, AnyText] = Field(
         default_factory=dict, description="variables; they win over the job's own"
+    )
+    secrets: dict[EnvironmentName, SecretUseSpec] = Field(
+        default_factory=dict, description="variables whose values are secrets of the cluster, by reference"
     )
     user_id: Count = Field(
         default=10001, description="user the container runs as: 10001 in the images of this project, never 0"
@@ -239,7 +257,7 @@ def read_task(path: FilePath, shown_as: str | None = None) -> TaskReading:
 
 
 def read_task_text(text: str, name: str) -> TaskReading:
-    """As `read_task`, of a text at hand."""
+    """As `read_task`, from a given text."""
     found = document.read(text, name)
     if found.data is None and found.problems:
         return TaskReading(task=None, problems=found.problems, text=text, document=found)

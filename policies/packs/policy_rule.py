@@ -159,8 +159,9 @@ def missing(path: str) -> Node:
 
 
 def editable(inputs: dict[str, Any], key: str) -> dict[str, Any] | None:
-    """The map under a key of the inputs as the engine sends them, made where it is missing; None where it is unknown, secret or of
-    another type.
+    """The map under a key of the inputs as the engine sends them, made where it is missing.
+
+    None where it is unknown, secret or of another type.
     """
     if inputs.get(key) is None:
         inputs[key] = {}

@@ -18,13 +18,16 @@ START, END = "<!-- rules: made by python -m policies.tables.rules_in_readme -->\
 def _row(rule: PolicyRule) -> str:
     scope = "stack" if rule.scope == "stack" else "resource"
     parameters = ", ".join(f"`{name}`" for name in rule.parameters) or "-"
-    mends = "yes" if rule.remedy else "-"
+    corrects = "yes" if rule.remedy else "-"
     ids = ", ".join(rule.ids) or "-"
-    return f"| `{rule.name}` | {rule.summary} | {rule.severity} | {rule.level} | {scope} | {mends} | {parameters} | {ids} |"
+    cells = (f"`{rule.name}`", rule.summary, rule.severity, rule.level, scope, corrects, parameters, ids)
+    return f"| {' | '.join(cells)} |"
 
 
 def _section(pack: Pack) -> str:
-    head = "| rule | holds when | severity | level | judges | mends | parameters | also known as |\n|---|---|---|---|---|---|---|---|"
+    head = (
+        "| rule | holds when | severity | level | judges | corrects | parameters | also known as |\n" + "|---" * 8 + "|"
+    )
     return (
         f"\n### {pack.name}: {len(pack.rules)} rules\n\n{head}\n" + "\n".join(_row(rule) for rule in pack.rules) + "\n"
     )

@@ -34,6 +34,10 @@ def carried(records: list[Record], network: str) -> set[str]:
             found |= set(template.inputs.get("vpcSecurityGroupIds", ()))
             for interface in template.inputs.get("networkInterfaces", ()):
                 found |= set(interface["securityGroups"])
+    for machines in of_kind(records, "EC2NodeClass"):
+        spec = machines.inputs["spec"]
+        if bool({each["id"] for each in spec["subnetSelectorTerms"]} & compute) is (network == "compute"):
+            found |= {each["id"] for each in spec["securityGroupSelectorTerms"]}
     return found
 
 

@@ -51,15 +51,20 @@ def shuffled(value: Any, rng: random.Random) -> Any:
     return value
 
 
-def built(config: dict[str, Any], name: str) -> list[Record]:
-    """What a configuration declares, as the records of a first preview."""
+def settings_of(config: dict[str, Any], name: str) -> Settings:
+    """The settings of a configuration, which has no error."""
     cat = catalog.load()
     reading = read_config(config)
     assert reading.stack is not None
     stack = with_default_queues(reading.stack, cat)
     problems = [*reading.problems, *rules.check(stack, cat)]
     assert not errors(problems), [render(each) for each in errors(problems)]
-    settings = Settings(name=name, stack=stack, problems=tuple(problems), catalog=cat)
+    return Settings(name=name, stack=stack, problems=tuple(problems), catalog=cat)
+
+
+def built(config: dict[str, Any], name: str) -> list[Record]:
+    """What a configuration declares, as the records of a first preview."""
+    settings = settings_of(config, name)
 
     def program() -> None:
         build(settings)

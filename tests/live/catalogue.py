@@ -65,7 +65,15 @@ def readme() -> str:
         if proof.module != module:
             module = proof.module
             title = ast.get_docstring(ast.parse((ROOT / module).read_text())) or module
-            lines += ["", f"## {title.splitlines()[0]}", "", f"`{module}`", "", "| broken on purpose | promised | held |", "|---|---|---|"]
+            lines += [
+                "",
+                f"## {title.splitlines()[0]}",
+                "",
+                f"`{module}`",
+                "",
+                "| broken on purpose | promised | held |",
+                "|---|---|---|",
+            ]
         lines.append(f"| {proof.broken} | {proof.promised} | {held.get(outcomes.get(proof.key, ''), 'not run')} |")
     return "\n".join(lines) + "\n"
 

@@ -16,7 +16,9 @@ _outcomes: dict[str, str] = {}
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "proves(broken, promised): what a live test breaks on purpose, and what must hold all the same")
+    config.addinivalue_line(
+        "markers", "proves(broken, promised): what a live test breaks on purpose, and what must hold all the same"
+    )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

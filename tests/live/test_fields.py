@@ -8,7 +8,10 @@ POD = {"spec": {"containers": [{"name": "a", "resources": {"limits": {"cpu": "10
 
 
 def test_what_a_server_writes_its_own_way_is_not_lost() -> None:
-    kept = {"spec": {"containers": [{"name": "a", "resources": {"limits": {"cpu": "1"}}, "imagePullPolicy": "Always"}]}, "status": {}}
+    kept = {
+        "spec": {"containers": [{"name": "a", "resources": {"limits": {"cpu": "1"}}, "imagePullPolicy": "Always"}]},
+        "status": {},
+    }
     assert list(lost(POD, kept)) == []
 
 

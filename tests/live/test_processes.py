@@ -48,7 +48,11 @@ def gone_soon(pid: int) -> bool:
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_children_end_with_their_starter_however_it_ends(tmp_path: Path, sign: signal.Signals) -> None:
     starter = subprocess.Popen(
-        [sys.executable, "-c", STARTER, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=CHECKOUT, stderr=subprocess.DEVNULL
+        [sys.executable, "-c", STARTER, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=CHECKOUT,
+        stderr=subprocess.DEVNULL,
     )
     assert starter.stdout is not None
     child = int(starter.stdout.readline())
@@ -59,7 +63,9 @@ def test_children_end_with_their_starter_however_it_ends(tmp_path: Path, sign: s
 
 
 def test_leaving_the_block_ends_children_that_ignore_a_polite_request(tmp_path: Path) -> None:
-    stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('set', flush=True); time.sleep(600)"
+    stubborn = (
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('set', flush=True); time.sleep(600)"
+    )
     processes = Processes(logs=tmp_path)
     child = processes.start("stubborn", [sys.executable, "-c", stubborn])
     processes.wait_until(lambda: "set" in child.log.read_text(), what="the stubborn child", child=child)
@@ -69,7 +75,9 @@ def test_leaving_the_block_ends_children_that_ignore_a_polite_request(tmp_path: 
 
 def test_an_early_end_is_told_with_the_last_lines_of_its_log(tmp_path: Path) -> None:
     with Processes(logs=tmp_path) as processes:
-        child = processes.start("broken", [sys.executable, "-c", "import sys; print('no such flag: --wrong'); sys.exit(3)"])
+        child = processes.start(
+            "broken", [sys.executable, "-c", "import sys; print('no such flag: --wrong'); sys.exit(3)"]
+        )
         with pytest.raises(ProcessFailed) as caught:
             processes.wait_until(lambda: False, what="a ready server", child=child)
     assert str(caught.value) == "broken ended with exit code 3 before a ready server:\nno such flag: --wrong"
@@ -94,16 +102,22 @@ def test_a_taken_port_can_be_listened_on_by_its_owner_and_is_given_to_nobody_els
 def test_a_childs_environment_is_its_starters_and_what_was_added(tmp_path: Path) -> None:
     with Processes(logs=tmp_path) as processes:
         child = processes.start(
-            "env", [sys.executable, "-c", "import os; print(os.environ['ADDED'], os.environ['PATH'])"], environment={"ADDED": "yes"}
+            "env",
+            [sys.executable, "-c", "import os; print(os.environ['ADDED'], os.environ['PATH'])"],
+            environment={"ADDED": "yes"},
         )
         child.process.wait()
         assert child.log.read_text() == f"yes {os.environ['PATH']}\n"
 
 
-def test_what_all_children_get_gives_way_to_the_starters_own_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_all_children_get_gives_way_to_the_starters_own_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MINE", "starter's")
     monkeypatch.delenv("SHARED", raising=False)
     with Processes(logs=tmp_path, environment={"MINE": "everyone's", "SHARED": "everyone's"}) as processes:
-        child = processes.start("env", [sys.executable, "-c", "import os; print(os.environ['MINE'], os.environ['SHARED'])"])
+        child = processes.start(
+            "env", [sys.executable, "-c", "import os; print(os.environ['MINE'], os.environ['SHARED'])"]
+        )
         child.process.wait()
         assert child.log.read_text() == "starter's everyone's\n"

@@ -28,8 +28,19 @@ def test_a_training_pool_becomes_as_many_nodes_as_the_stack_file_says_with_its_c
 
 
 def test_a_limit_holds_for_pools_with_cards_only() -> None:
-    counts = {made.name: made.count for made in stage_of("staging", nodes=3).shapes}
-    assert counts == {"system": 3, "pretrain": 3, "preprocess": 20}
+    read = settings.from_file("staging")
+    made = [shape(pool, read.catalog, stack_contents.Counts(limit=3)) for pool in read.valid.pools]
+    assert {each.name: each.count for each in made if each} == {"pretrain": 3, "preprocess": 20}
+
+
+def test_a_pool_that_is_bought_has_no_node_at_first() -> None:
+    stage = stage_of("staging", nodes=3)
+    assert {made.name: made.count for made in stage.shapes} == {"system": 3, "pretrain": 3}
+    assert stage.purchases is not None
+    assert list(stage.purchases.zones) == ["preprocess"]
+    for prices in (stage.purchases.on_demand, stage.purchases.spot):
+        assert set(prices) == {"m6a.8xlarge", "m6i.8xlarge", "m7a.8xlarge", "m7i.8xlarge"}
+    assert stage.purchases.memory_overhead == 0.03
 
 
 def test_neighbours_in_number_share_a_leaf_and_eight_leaves_share_a_spine() -> None:
@@ -62,7 +73,11 @@ def test_only_kubernetes_objects_are_staged_and_a_missing_name_is_the_resources(
     resources = [
         {"type": "aws:ec2/vpc:Vpc", "name": "net", "inputs": {"cidrBlock": "10.0.0.0/16"}},
         {"type": "kubernetes:helm.sh/v3:Release", "name": "kueue", "inputs": {"chart": "kueue"}},
-        {"type": "kubernetes:core/v1:Namespace", "name": "jobs", "inputs": {"apiVersion": "v1", "kind": "Namespace", "metadata": {}}},
+        {
+            "type": "kubernetes:core/v1:Namespace",
+            "name": "jobs",
+            "inputs": {"apiVersion": "v1", "kind": "Namespace", "metadata": {}},
+        },
     ]
     assert objects(resources) == [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "jobs"}}]
 

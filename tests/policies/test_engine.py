@@ -187,7 +187,11 @@ def test_a_used_exemption_is_printed_once(tmp_path: Path) -> None:
         analyzer.analyze(item)
     lines = [line for line in (tmp_path / "said").read_text().splitlines() if line.startswith("exemption used")]
     assert lines == [
-        f"exemption used in security: cluster-logs on *::c: a demonstration (owner ml-platform, expires 2026-12-31) for {item['urn']}"
+        (
+            "exemption used in security: cluster-logs on *::c: a demonstration (owner "
+            "ml-platform, expires 2026-12-31) for"
+            f" {item['urn']}"
+        )
     ]
 
 

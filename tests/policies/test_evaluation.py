@@ -45,11 +45,13 @@ ENTRY = {"rule": RULE, "urn_glob": "*::c", "reason": "a demonstration", "owner":
 
 def test_a_message_says_what_against_what_how_to_fix_it_and_how_to_be_excused() -> None:
     (violation,) = evaluate([OPEN], SECURITY, only(RULE)).violations
-    assert violation.message == (
-        'vpcConfig.publicAccessCidrs[0] is "0.0.0.0/0"; wanted: a range that isn\'t the whole world. '
-        "Fix: set vpcConfig.endpointPublicAccess to false, or list the offices' ranges in vpcConfig.publicAccessCidrs. "
-        'Exemption: {"rule": "cluster-endpoint-not-open", "urn_glob": "urn:pulumi:good::trainshed::aws:eks/cluster:Cluster::c", '
-        '"reason": "...", "owner": "TEAM", "expires": "YYYY-MM-DD"}'
+    assert (
+        violation.message
+        == 'vpcConfig.publicAccessCidrs[0] is "0.0.0.0/0"; wanted: a range that isn\'t the whole world. Fix: set'
+        " vpcConfig.endpointPublicAccess to false, or list the offices' ranges in vpcConfig.publicAccessCidrs."
+        ' Exemption: {"rule": "cluster-endpoint-not-open", "urn_glob":'
+        ' "urn:pulumi:good::trainshed::aws:eks/cluster:Cluster::c", "reason": "...", "owner": "TEAM", "expires":'
+        ' "YYYY-MM-DD"}'
     )
     assert violation.as_json() == {
         "pack": "security",

@@ -30,6 +30,7 @@ each_pack = pytest.mark.parametrize("pack", [SECURITY, COST], ids=["security", "
 # What checkov asks of the stacks and does not get, by check, with the reason. A check that is not listed may not fail.
 NOT_FOLLOWED = {
     "CKV2_AWS_10": "the trail's files go to a bucket with validation; a second copy in CloudWatch is paid for twice",
+    "CKV2_AWS_5": "nodes that Karpenter buys carry these groups, by their ids in an EC2NodeClass",
     "CKV2_AWS_62": "nobody acts on events of these buckets",
     "CKV_AWS_144": "only checkpoints are worth a copy in another region; the rest can be had again",
     "CKV_AWS_190": "scratch file systems know only the service's own key",

@@ -14,13 +14,19 @@ from tests.workload.conftest import ROOT, Run, pythons
 WORKLOAD = ROOT / "workload"
 PROGRAMS = (
     "checkpoints/checkpoint",
+    "data/preprocess/tokenize",
     "data/sample_order",
     "data/stage",
     "heartbeat",
+    "health/quarantine",
+    "launch/__main__",
     "preflight/gate",
     "preflight/storage_benchmark",
 )
-NEED_TORCH = {"trainer/model.py", "trainer/train.py", "trainer/state.py"}
+NEED_TORCH = {
+    *(f"trainer/{name}.py" for name in ("model", "parallel", "state", "steps", "train")),
+    *(f"checkpoints/{name}.py" for name in ("dcp", "keeper", "local_reader", "resuming")),
+}
 OPTIONAL = {"boto3", "crc32c", "google_crc32c", "awscrt"}  # looked for by name, never imported at the top
 
 
@@ -52,7 +58,8 @@ def test_each_file_imports_the_standard_library_and_its_neighbours_only(path: Pa
 def test_help_tells_the_exit_codes(program: str, python: str, run: Run) -> None:
     done = run(program, "--help", python=python)
     assert done.returncode == 0
-    assert done.stdout.startswith(f"usage: {Path(program).name} ")
+    name = program.replace("/__main__", "").rpartition("/")[2]
+    assert done.stdout.startswith(f"usage: {name} ")
     assert "exit codes:" in done.stdout
 
 

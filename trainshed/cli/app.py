@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from trainshed.cli import image, job, preview, review, sandbox, schema, size
+from trainshed.cli import access, image, job, preview, review, sandbox, schema, size
 
 
 class _Commands(TyperGroup):
@@ -55,6 +55,7 @@ def trainshed(
 app.command("preview")(preview.preview)
 app.command("review")(review.review)
 app.command("size")(size.size_command)
+app.add_typer(access.access_app)
 app.command("schema")(schema.schema)
 app.add_typer(job.job_app)
 app.add_typer(image.image_app)

@@ -1,7 +1,7 @@
-"""`trainshed image`: an image promoted from one environment to the next, and the images of others brought into the
+"""`trainshed image`: promotes an image from one environment to the next, and brings other publishers' images into the
 account's registry.
 
-Hides which stream carries what, and the exit codes: 1 when the registry holds something else, 3 for what is missing.
+Exit codes: 1 when the registry holds something else, 3 when something needed is missing.
 """
 
 from __future__ import annotations

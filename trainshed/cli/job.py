@@ -1,7 +1,6 @@
-"""`trainshed job`: a task's Kubernetes objects rendered, submitted, looked at and read.
+"""`trainshed job`: renders and submits a task's Kubernetes objects, and shows its state and logs.
 
-Hides which stream carries what, and the exit codes: 1 for a task that does not fit its stack or a cluster that says no,
-3 for what is missing.
+Exit codes: 1 for a task that does not fit its stack or a cluster that refuses it, 3 when something needed is missing.
 """
 
 from __future__ import annotations

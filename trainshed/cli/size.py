@@ -142,7 +142,7 @@ def size(task: str, asked: Asked) -> int:
 
 
 def _on_stack(read: SizingReading, stack: str, cat: Catalog) -> SizingReading | None:
-    """The task on a stack's pool; None after the stack's own errors were told."""
+    """The task on a stack's pool; None after the stack's own errors were printed."""
     from components.problems import errors
     from components.sizing.stack.pool import on_stack
     from infra.settings import from_file

@@ -1,6 +1,6 @@
-"""Brings the images of others into the account's registry.
+"""Brings other publishers' images into the account's registry.
 
-Hides the tools: crane, skopeo and docker each copy between registries without unpacking, and each logs in another way.
+crane, skopeo and docker can each copy between registries; each logs in in another way.
 """
 
 from __future__ import annotations
@@ -103,8 +103,8 @@ def _show(found: Sequence[Mirrored], prefix: str) -> None:
         print(f"{each.how:7} {each.upstream} -> {prefix}/{each.path}")
     copied = sum(each.how == "copied" for each in found)
     say(
-        f"{copied} to copy, {len(found) - copied} to fetch once through the cache: a first pull needs a way out of the"
-        " network that asks"
+        f"{copied} to copy, {len(found) - copied} to fetch once through the cache: a first pull needs a"
+        " route to the internet from the network that asks"
     )
     say("add --run to do both from this machine")
 

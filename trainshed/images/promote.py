@@ -1,7 +1,6 @@
 """Gives an image in ECR the tag of another environment.
 
-Hides ECR's calls: a tag is a manifest put once more under another name, and the digest that comes back proves that
-nothing changed.
+In ECR a tag is a manifest put once more under another name. The digest that comes back proves that nothing changed.
 """
 
 from __future__ import annotations

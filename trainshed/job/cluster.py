@@ -1,7 +1,7 @@
 """A live cluster as the job commands see it: apply, read, stream logs.
 
-Hides the Kubernetes client, which is an extra: without it, without a kubeconfig or without an answer the commands end
-with what is missing and how to get it.
+The Kubernetes client is an optional extra. Without it, without a kubeconfig or without an answer the commands end with
+what is missing and how to get it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Where a submitted task stands, as one value made from its Kubernetes objects.
 
-Hides who knows what: Kueue's workload says why a job waits, the JobSet how often it started anew, the pods where each
-worker is.
+Kueue's workload says why a job waits, the JobSet how often it restarted, the pods where each worker is.
 """
 
 from __future__ import annotations

@@ -96,9 +96,10 @@ def _addresses(made: Preview, console: Console) -> None:
     _heading(console, f"{plan.cards:,} cards on {plan.nodes:,} nodes")
     pools = Table("pool", "nodes", "cards", "spares", "largest job", "node groups", box=None, pad_edge=False)
     for pool in plan.pools:
-        groups = "; ".join(
-            f"{each.key} {each.min_nodes}..{each.max_nodes} {each.capacity_type}" for each in pool.groups
-        )
+        words = [f"{each.key} {each.min_nodes}..{each.max_nodes} {each.capacity_type}" for each in pool.groups]
+        if pool.elastic:
+            words.append(f"0..{pool.elastic.max_nodes} {' or '.join(pool.elastic.buys)} by Karpenter")
+        groups = "; ".join(words)
         largest = f"{pool.job_nodes:,} nodes, {pool.job_cards:,} cards"
         cards = f"{pool.max_nodes * pool.cards_per_node:,}"
         pools.add_row(pool.pool, f"{pool.max_nodes:,}", cards, f"{pool.spares:,}", largest, groups)

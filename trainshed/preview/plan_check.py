@@ -1,6 +1,7 @@
-"""Does the stack carry the run that its plan describes: `trainshed:plan` held against what the stack file buys.
+"""Checks that the stack carries the run that its plan describes: compares `trainshed:plan` with what the stack file
+buys.
 
-Hides where the figures on both sides come from. Only a preview asks: the engine's program reads no task file.
+Only a preview asks: the engine's program reads no task file.
 """
 
 from __future__ import annotations

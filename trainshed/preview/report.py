@@ -1,6 +1,6 @@
 """The preview as one HTML file that needs nothing else: no script from elsewhere, no font, no server.
 
-Hides the template and the arithmetic of its bars.
+The bars' lengths are computed here; the page is a template beside this module.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from components.planning.cost.estimate import Estimate
 from components.planning.cost.lines import Line
+from components.problems import by_severity
 from components.record import Record, owners
 from components.spec.reading.partial import whole
 from trainshed.cli.terminal import counted
@@ -48,7 +49,7 @@ def render(made: Preview) -> str:
         cost=made.cost,
         bars=_bars(made.cost),
         unpriced=made.cost.without_price,
-        problems=made.problems,
+        problems=by_severity(made.problems),
         counted=counted(made.problems) or "no problems",
         policies=(*made.verdict.mandatory, *made.verdict.advisory),
         unjudged=made.verdict.unjudged,

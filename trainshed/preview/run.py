@@ -63,7 +63,7 @@ def preview(stack: str) -> Preview:
     settings = from_file(stack)
     if settings.stack is None or errors(settings.problems):
         return Preview(settings=settings, cost=Estimate(prices_as_of=settings.catalog.prices.as_of))
-    # Pulumi takes its time to import: a stack file with errors is told sooner.
+    # Pulumi takes its time to import: errors of a stack file are shown before that.
     from components.planning.cost.estimate import estimate
     from infra.offline import aws_stand_in
 
@@ -75,7 +75,7 @@ def preview(stack: str) -> Preview:
 
     try:
         recording = run(lambda: build(settings), stack=settings.name)
-    except Exception as error:  # a fault of the program: it is told in the shape of every other answer
+    except Exception as error:  # a fault of the program, reported in the form of every other answer
         traceback.print_exc()
         return Preview(settings=_with_fault(settings, error), cost=Estimate(prices_as_of=settings.catalog.prices.as_of))
     records = tuple(each for each in recording.records if each.type != STACK_TYPE)

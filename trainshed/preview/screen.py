@@ -67,6 +67,9 @@ def _bought(pool: Placement) -> str:
     """How its machines are bought, and of which types."""
     words = list(dict.fromkeys(each.capacity_word for each in pool.groups))
     types = list(dict.fromkeys(name for each in pool.groups for name in each.types))
+    if pool.elastic:
+        words.append(f"{' or '.join(pool.elastic.buys)} when jobs wait")
+        types = list(pool.elastic.types)
     named = ", ".join(types[:2]) + (" …" if len(types) > 2 else "")
     return " ".join(each for each in (" and ".join(words), named) if each)
 

@@ -1,6 +1,6 @@
 """`trainshed review`: the comment on a pull request, from two commits or two files of the engine.
 
-Hides which sides come from where, and that both commits are previewed at once.
+Both commits are previewed at once.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def _of_files(stack: str, base: str, head: str | None, folder: Path) -> Review:
 
 
 def _whole(found: EngineFile, word: str) -> EngineFile:
-    """A preview that lists every resource: without the others neither cost nor policies can be told."""
+    """A preview that lists every resource: without the others neither cost nor policies can be judged."""
     if not found.wired:
         raise Unusable(
             f"{word} is a stream of events, which tells no dependencies; give the exported state as --base and this as"

@@ -1,7 +1,7 @@
 """Data that a change would destroy, and protection that it would take away.
 
-Hides which resource types hold what can't be made again, and what stands between a deletion and the loss: the engine's
-protection, a backup, a bucket's refusal to go while it is full.
+It knows which resource types hold what can't be made again, and what prevents the loss on a deletion: the engine's
+protection, a backup, a bucket that can't be deleted while it is full.
 """
 
 from __future__ import annotations

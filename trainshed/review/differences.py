@@ -1,7 +1,7 @@
 """Two states of a stack side by side: what is created, updated, replaced and deleted, and why.
 
-Hides how resources of two states meet (by URN, then by alias) and how a replacement spreads to what refers to the
-replaced one.
+Resources of two states are matched by URN, then by alias. A replacement spreads to what refers to the replaced
+resource.
 """
 
 from __future__ import annotations
@@ -135,7 +135,10 @@ def _change(pair: Pair, urns: Mapping[str, str], comparable: bool) -> Change | N
     found = [
         each for each in differences(old.inputs, new.inputs) if not _ignored(each, new) and _known(each, comparable)
     ]
-    found += _rewired(old, new, urns)
+    rewired = _rewired(old, new, urns)
+    # Where it comes from says more than that it isn't known on either side.
+    found = [each for each in found if not _only_unknown(each) or each.path not in {one.path for one in rewired}]
+    found += rewired
     found += _options(old, new)
     if not found and not renamed:
         return None
@@ -143,6 +146,12 @@ def _change(pair: Pair, urns: Mapping[str, str], comparable: bool) -> Change | N
     return replace(
         base, op="replace" if reasons else "update", differences=tuple(found), reasons=reasons, renamed_from=renamed
     )
+
+
+def _only_unknown(difference: Difference) -> bool:
+    """Lists of unknown values that differ in nothing but their length."""
+    sides = (difference.old, difference.new)
+    return all(isinstance(each, list) and set(map(str, cast("list[object]", each))) == {UNKNOWN} for each in sides)
 
 
 def _known(difference: Difference, comparable: bool) -> bool:
@@ -280,7 +289,9 @@ def _leaves(new: Record, path: str, replaced: set[str], after: Mapping[str, Reco
 
 
 def component_of(resource: Record, parents: Mapping[str, Record]) -> str:
-    """The name of the outermost component that holds the resource, or the stack's own word for what stands alone."""
+    """The name of the outermost component that holds the resource, or the stack's own name for a resource outside all
+    components.
+    """
     at_, found = resource, ""
     seen: set[str] = set()
     while True:

@@ -1,7 +1,7 @@
-"""What the Pulumi engine wrote down: a preview's steps, its stream of events, or an exported state, as records of a
+"""Files that the Pulumi engine wrote (a preview's steps, its stream of events, or an exported state), as records of a
 preview.
 
-Hides the three formats, and which one a file is in.
+The format of a file is found from its content.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def _from_steps(
         if isinstance(new, dict) and op not in ("delete", "delete-replaced"):
             after[urn] = cast("Mapping[str, Any]", new)
         word = _word(op)
-        # One replacement comes as three steps; the plainest word for them is the one that says so.
+        # One replacement comes as three steps; the one named "replace" describes them best.
         if word and (urn not in steps or word == "replace"):
             reasons = why or (steps[urn].reasons if urn in steps else ())
             steps[urn] = Step(op=word, reasons=reasons)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal
 
 from components.planning.cost.estimate import Estimate, Monthly
@@ -121,8 +122,15 @@ class Money:
         """Those that come or grow; what was owed already is left out."""
         if self.after is None:
             return ()
-        owed = {(each.what, each.urn): each for each in (self.before.commitments if self.before else ())}
-        found = [Added(commitment=each, before=owed.get((each.what, each.urn))) for each in self.after.commitments]
+        before = self.before.commitments if self.before else ()
+        owed = {(each.what, each.urn): each for each in before}
+        # Under another name it is the same one when it says the same of the same reservation.
+        renamed = {each.said for each in before}
+        found = [
+            Added(commitment=each, before=owed.get((each.what, each.urn)))
+            for each in self.after.commitments
+            if (each.what, each.urn) in owed or each.said not in renamed
+        ]
         return tuple(each for each in found if _grows(each))
 
     @property
@@ -188,10 +196,19 @@ def _growth(old: Unpriced | None, new: Unpriced) -> str:
     return "grows" if new.most > old.most else "shrinks"
 
 
-def drivers(before: Estimate, after: Estimate, resources: Sequence[Record], *, most: int = 5) -> tuple[Driver, ...]:
-    """The components that move the expected cost by a dollar or more, the largest first."""
+def drivers(
+    before: Estimate,
+    after: Estimate,
+    resources: Sequence[Record],
+    *,
+    renamed: Mapping[str, str] = MappingProxyType({}),
+    most: int = 5,
+) -> tuple[Driver, ...]:
+    """The components that move the expected cost by a dollar or more, the largest first; `renamed` gives the new URN
+    of what had another one before.
+    """
     parents = {each.urn: each for each in resources}
-    old, new = _by_component(before, parents), _by_component(after, parents)
+    old, new = _by_component(before, parents, renamed), _by_component(after, parents)
     doubtful = {_component(each.urn, parents) for each in newly_unpriced(before, after)}
     found = [
         Driver(
@@ -222,10 +239,12 @@ def _component(urn: str, parents: Mapping[str, Record]) -> str:
     return component_of(parents[urn], parents) if urn in parents else "(the stack itself)"
 
 
-def _by_component(cost: Estimate, parents: Mapping[str, Record]) -> dict[str, dict[str, tuple[float, str]]]:
+def _by_component(
+    cost: Estimate, parents: Mapping[str, Record], renamed: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, dict[str, tuple[float, str]]]:
     found: dict[str, dict[str, tuple[float, str]]] = {}
     for line in cost.lines:
-        of = found.setdefault(_component(line.urn, parents), {})
+        of = found.setdefault(_component(renamed.get(line.urn, line.urn), parents), {})
         known, _ = of.get(line.what, (0.0, ""))
         of[line.what] = (known + line.expected, line.basis)
     return found

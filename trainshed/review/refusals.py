@@ -1,4 +1,4 @@
-"""Changes that the engine plans and the service refuses, or takes only under conditions: told before `up` stops
+"""Changes that the engine plans and the service refuses, or takes only under conditions: reported before `up` stops
 half-way.
 
 Single properties come from the catalog's table; what depends on several values (Kubernetes versions, sizes of node
@@ -54,15 +54,17 @@ def refusals(changes: Sequence[Change], after: Sequence[Record]) -> tuple[Refusa
     """Certain ones first."""
     types = {each.type for each in after}
     templates = {each.urn: each for each in after if each.type == TEMPLATE}
-    found = [refusal for each in changes for refusal in _of(each, types, templates)]
+    moves = any(each.type == CLUSTER and any(part.path == "version" for part in each.differences) for each in changes)
+    found = [refusal for each in changes for refusal in _of(each, types, templates, moves)]
     return tuple(sorted(found, key=lambda each: (not each.certain, each.type, each.name)))
 
 
-def _of(change: Change, types: set[str], templates: dict[str, Record]) -> Iterator[Refusal]:
+def _of(change: Change, types: set[str], templates: dict[str, Record], moves: bool) -> Iterator[Refusal]:
     if change.op == "update" and change.old is not None and change.new is not None:
         rows = [each for each in REFUSED if each.type == change.type and (not each.beside or each.beside in types)]
         yield from (found for row in rows if (found := _by_table(change, change.old, row)) is not None)
-        if change.type in (CLUSTER, GROUP):
+        # Node groups that go with their cluster are no news of their own.
+        if change.type == CLUSTER or (change.type == GROUP and not moves):
             yield from _versions(change)
         if change.type == GROUP:
             yield from _minimum(change, change.new)
@@ -193,8 +195,8 @@ def _bought_once(change: Change, new: Record, templates: dict[str, Record]) -> I
         return
     bought = "block" if kind == "CAPACITY_BLOCK" else "reservation"
     why = (
-        f"the engine makes the new group before it deletes the old one, and the {bought} has no machines left for it: it"
-        " never becomes ready"
+        f"the engine makes the new group before it deletes the old one, and the {bought} has no machines left for it:"
+        " it never becomes ready"
     )
     instead = "drain the pool, set its nodes to 0 in one update, and make this change in the next"
     yield _told(change, change.reasons[0], why, instead)

@@ -1,7 +1,7 @@
-"""Node groups whose machines a change takes away, swaps or adds, pool by pool.
+"""Node groups whose machines a change removes, replaces or adds, pool by pool.
 
-Hides how a node group finds out about its launch template (a new version, which no input names before the update), and
-what each way of changing costs a running job.
+A node group learns of a new version of its launch template only during the update, so no input names it before. What a
+change costs a running job depends on how the group is changed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from trainshed.review.values import ABSENT, Difference, at, shown
 
 GROUP = "aws:eks/nodeGroup:NodeGroup"
 TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
+# What Karpenter may buy: its nodes leave when they are empty, and a change of it ends no job.
+BOUGHT = "kubernetes:karpenter.sh/v1:NodePool"
+_TYPE_LABEL = "node.kubernetes.io/instance-type"
 How = Literal["goes", "is replaced", "rolls", "shrinks", "grows", "comes"]
 _WORST: tuple[How, ...] = ("goes", "is replaced", "rolls", "shrinks", "grows", "comes")
 # What EKS answers with new machines: see UpdateNodegroupVersion.
@@ -56,8 +59,9 @@ class Roll:
 def rolls(changes: Sequence[Change], after: Sequence[Record], cat: Catalog) -> tuple[Roll, ...]:
     """The groups that change their machines, worst first."""
     renewed = {each.urn: each for each in changes if each.type == TEMPLATE and _new_version(each)}
-    by_urn = {each.urn: each for each in changes if each.type == GROUP}
-    templates = {each.urn: each for each in after if each.type == TEMPLATE}
+    by_urn = {each.urn: each for each in changes if each.type in (GROUP, BOUGHT)}
+    templates = {each.urn: each.old for each in changes if each.type == TEMPLATE and each.old is not None}
+    templates |= {each.urn: each for each in after if each.type == TEMPLATE}
     found = [roll for each in by_urn.values() if (roll := _changed(each, renewed, templates, cat)) is not None]
     for resource in after:
         if resource.type == GROUP and resource.urn not in by_urn and (cause := _template(resource, renewed)):
@@ -81,6 +85,8 @@ def _changed(
     change: Change, renewed: Mapping[str, Change], templates: Mapping[str, Record], cat: Catalog
 ) -> Roll | None:
     old, new = change.old, change.new
+    if change.type == BOUGHT:
+        return _bought(change, templates, cat)
     if new is None and old is not None:
         return _roll(old, templates, cat, pool=change.component, how="goes", why=())
     if new is None:
@@ -100,6 +106,22 @@ def _changed(
         how: How = "shrinks" if after < before else "grows"
         return _roll(new, templates, cat, pool=change.component, how=how, why=(size,), nodes=abs(after - before))
     return None
+
+
+def _bought(change: Change, templates: Mapping[str, Record], cat: Catalog) -> Roll | None:
+    """What becomes of a pool that Karpenter buys for, which has the pool's own name."""
+    old, new = change.old, change.new
+    one = new or old
+    if one is None:
+        return None
+    pool = str(at(one.inputs, "metadata.name"))
+    if old is None or new is None:
+        return _roll(one, templates, cat, pool=pool, how="comes" if old is None else "goes", why=())
+    before, after = _most(old), _most(new)
+    if before == after:
+        return None
+    size, how = f"{before:,} → {after:,} nodes", "shrinks" if after < before else "grows"
+    return _roll(one, templates, cat, pool=pool, how=how, why=(size,), nodes=abs(after - before))
 
 
 def _roll(
@@ -135,7 +157,7 @@ def _template_of(group: Record) -> str:
 
 
 def _capacity(group: Record) -> str:
-    return str(at(group.inputs, "capacityType"))
+    return "spot" if at(group.inputs, "capacityType") == "SPOT" else "bought"
 
 
 def together(found: Iterable[Roll], figure: Callable[[Roll], int]) -> int:
@@ -160,13 +182,23 @@ def _why(found: Iterable[Difference]) -> tuple[str, ...]:
 
 
 def _most(group: Record) -> int:
+    if group.type == BOUGHT:
+        limit = at(group.inputs, "spec.limits.nodes")
+        return int(limit) if isinstance(limit, str) and limit.isdigit() else 0
     size = at(group.inputs, "scalingConfig.maxSize")
     return size if isinstance(size, int) else 0
 
 
+def _asked(pool: Record) -> list[str]:
+    """The machine types that a pool of Karpenter's may buy."""
+    found: Any = at(pool.inputs, "spec.template.spec.requirements")
+    entries: list[Mapping[str, Any]] = found if isinstance(found, list) else []
+    return [str(name) for each in entries if each.get("key") == _TYPE_LABEL for name in each.get("values") or []]
+
+
 def cards_of(group: Record, templates: Mapping[str, Record], cat: Catalog) -> int:
     """Cards of one machine of the group; the fewest when it may be of several types."""
-    named = at(group.inputs, "instanceTypes")
+    named = _asked(group) if group.type == BOUGHT else at(group.inputs, "instanceTypes")
     types = [str(each) for each in named] if isinstance(named, list) else []
     if not types:
         urns = sources(group, "launchTemplate")
@@ -178,7 +210,7 @@ def cards_of(group: Record, templates: Mapping[str, Record], cat: Catalog) -> in
 def cards(resources: Sequence[Record], cat: Catalog) -> int:
     """Cards of a whole stack, every group at its largest."""
     templates = {each.urn: each for each in resources if each.type == TEMPLATE}
-    groups = [each for each in resources if each.type == GROUP]
+    groups = [each for each in resources if each.type in (GROUP, BOUGHT)]
     return _together(
         (_template_of(each), _capacity(each), _most(each) * cards_of(each, templates, cat)) for each in groups
     )

@@ -1,7 +1,7 @@
 """One side of a review: what a stack declares at a commit, in the working tree, or in a file of the engine.
 
-Hides that a commit is previewed by its own code in a process of its own, so that old code never meets new settings, and
-that a side which can't be previewed is still a side: with its problems in place of resources.
+A commit is previewed by its own code in a process of its own, so that old code never meets new settings. A side that
+can't be previewed is still a side, with its problems in place of resources.
 """
 
 from __future__ import annotations

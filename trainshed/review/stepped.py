@@ -1,6 +1,6 @@
-"""The engine's own decisions put over a comparison: it asked the providers, which no table can replace.
+"""Puts the engine's own decisions over a comparison: the engine asked the providers, which no table can replace.
 
-Hides which of the two speaks: the engine about what happens and why, the comparison about which values differ.
+The engine says what happens and why; the comparison says which values differ.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The repository's task files against the stack: a task whose pool is gone, was never there, or no longer fits.
 
-Only what is wrong after the change is told, and whether it was wrong before. A task of another stack's pool is that
+Only what is wrong after the change is reported, and whether it was wrong before. A task of another stack's pool is that
 stack's.
 """
 

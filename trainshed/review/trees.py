@@ -1,7 +1,6 @@
-"""Commits of a repository laid out as folders, for as long as somebody looks at them.
+"""Checks out commits of a repository into temporary folders for as long as they are needed.
 
-Hides git: how a ref becomes a commit, how a working tree is made without touching the user's, and that it is gone
-afterwards.
+The user's own working tree is never touched, and the folders are gone afterwards.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Declared values: whether two differ, where, and how one is shown to a reviewer.
 
-Hides the engine's wire markers: whatever is unknown or secret reads `<unknown>` and `<secret>` from here on, and no
-secret is ever shown.
+The engine's markers are translated here: whatever is unknown or secret reads `<unknown>` and `<secret>` from here on,
+and no secret is ever shown.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def at(inputs: Mapping[str, Any], path: str) -> Any:
 
 
 def differences(old: object, new: object, path: str = "") -> Iterator[Difference]:
-    """Where two values differ, as deep as it can be told."""
+    """Where two values differ, as deep as can be seen."""
     if old == new:
         return
     if isinstance(old, Mapping) and isinstance(new, Mapping):
@@ -93,6 +93,13 @@ def differences(old: object, new: object, path: str = "") -> Iterator[Difference
                 yield from differences(one, other, f"{path}[{index}]")
             return
         if sorted(map(_key, first)) == sorted(map(_key, second)):
+            return
+        long = max(len(json.dumps(each, default=str)) for each in (first, second)) > _LONGEST
+        if long and first and second:
+            # Entry by entry as far as both go; then how many there are.
+            for index, (one, other) in enumerate(zip(first, second, strict=False)):
+                yield from differences(one, other, f"{path}[{index}]")
+            yield Difference(path=path, old=f"{len(first)} entries", new=f"{len(second)} entries")
             return
     documents = _documents(old, new)
     if documents and documents[0] != documents[1]:
@@ -163,7 +170,7 @@ def _lines_apart(old: str, new: str) -> tuple[dict[str, object], dict[str, objec
 
 
 def shown(value: object) -> str:
-    """One line; a long text is cut and told by its length and digest, and a secret stays one."""
+    """One line; a long text is cut and identified by its length and digest, and a secret stays one."""
     if isinstance(value, str) and value.startswith(UNKNOWN) and value != UNKNOWN:
         # What a value comes from, or that its source is replaced, says more than that it isn't known yet.
         value = value.replace(f"{UNKNOWN} of ", "from ").replace(f"{UNKNOWN}: ", "")

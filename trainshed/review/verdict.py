@@ -146,7 +146,7 @@ def review(
             changes = stepped(changes, steps, base.resources, head.resources)
     accepted = _accepted(head, base)
     found = dangers(changes or (), accepted)
-    money = _money(base, head, cat)
+    money = _money(base, head, cat, {each.renamed_from: each.urn for each in changes or () if each.renamed_from})
     verdict = _judged(stack, head, money)
     return Review(
         stack=stack,
@@ -192,7 +192,7 @@ def _written(side: Side) -> list[Mapping[str, Any]]:
     )
 
 
-def _money(base: Side, head: Side, cat: Catalog) -> Money:
+def _money(base: Side, head: Side, cat: Catalog, renamed: Mapping[str, str]) -> Money:
     old = None if base.broken else _priced(base, cat)
     new = None if head.broken else _priced(head, cat)
     both = (*base.resources, *head.resources)
@@ -200,7 +200,7 @@ def _money(base: Side, head: Side, cat: Catalog) -> Money:
     return Money(
         before=old,
         after=new,
-        drivers=drivers(old, new, both) if old and new else (),
+        drivers=drivers(old, new, both, renamed=renamed) if old and new else (),
         prices_as_of=cat.prices.as_of.isoformat(),
         cards_before=None if base.broken else cards(base.resources, cat),
         cards_after=None if head.broken else cards(head.resources, cat),
@@ -256,7 +256,7 @@ def _judged(stack: str, head: Side, money: Money) -> Verdict:
 
 
 def _known_before(stack: str, base: Side) -> Sequence[Violation] | None:
-    """What the base was told already; None when it can't be asked."""
+    """What is reported on the base already; None when it can't be asked."""
     if base.broken:
         return None
     if base.verdict is not None:

@@ -21,6 +21,7 @@ from typing import Any
 import yaml
 from rich.console import Console
 
+from components import node_labels
 from trainshed.sandbox import tools
 from trainshed.sandbox.api import Api
 from trainshed.sandbox.cloud import account, karpenter
@@ -178,7 +179,8 @@ def status() -> int:
     api = place.api()
     pools: dict[str, int] = {}
     for node in api.all("v1", "Node"):
-        pool = node["metadata"]["name"].rsplit("-", 1)[0]
+        # A bought node is named after its address.
+        pool = node["metadata"]["labels"].get(node_labels.POOL) or node["metadata"]["name"].rsplit("-", 1)[0]
         pools[pool] = pools.get(pool, 0) + 1
     _out.print(f"KUBECONFIG={place.kubeconfig}", soft_wrap=True)
     for pool, count in sorted(pools.items()):

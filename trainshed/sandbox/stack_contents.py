@@ -136,7 +136,7 @@ def stage(
     name: str, stack: StackSpec, cat: Catalog, resources: Iterable[Mapping[str, Any]], *, nodes: int | None
 ) -> Stage:
     """A stack's stage from its spec and its declared resources."""
-    configuration = controllers.kueue_configuration()
+    configuration = controllers.kueue_configuration(stack)
     limits = configuration["clientConnection"]
     given = list(resources)
     declared = objects(given)

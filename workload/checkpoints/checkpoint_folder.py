@@ -27,7 +27,7 @@ VERSIONS = ("image", "code", "data")
 THREADS = 8
 FOLDER_NAME = re.compile(r"^step-(?P<step>\d{12})-(?P<attempt>[0-9a-z]{1,32})$")
 PART_NAME = re.compile(r"^(\.metadata|[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})$")
-# Told after each piece that was read or written: how many bytes it had.
+# Called after each piece that was read or written, with the number of its bytes.
 Worked = Callable[[int], None]
 
 

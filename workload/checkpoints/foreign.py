@@ -25,7 +25,7 @@ class Unreadable(ValueError):
 
 
 class _Inert:
-    """Stands for any object of the pickle: takes what it is given and does nothing with it."""
+    """Takes the place of any object of the pickle: takes what it is given and does nothing with it."""
 
     def __new__(cls, *words: object, **named: object) -> Any:
         return object.__new__(cls)

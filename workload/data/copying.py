@@ -1,11 +1,12 @@
 """Copies of a dataset's files onto local disks.
 
-It hides how a copy stays honest: bytes are hashed as they pass, the name appears only after the checksum and the flush,
-and what an earlier run finished is checked and kept.
+Bytes are hashed as they pass, a name appears only after the checksum and the flush, and what an earlier run finished is
+checked and kept. Small files are flushed together, one call for a batch: a flush each takes longer than the copy.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import stat
 import threading
@@ -21,6 +22,39 @@ from workload.data.faults import BAD_DATA, FAILED, Fault, Faults
 from workload.progress import Progress
 
 Say = Callable[[str], None]
+BATCH_FILES = 256
+BATCH_BYTES = 32 << 20
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def batches(entries: Iterator[Entry]) -> Iterator[list[Entry]]:
+    """Files in order, many small ones or a large one at a time."""
+    batch: list[Entry] = []
+    size = 0
+    for entry in entries:
+        if batch and (len(batch) >= BATCH_FILES or size + entry.size > BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(entry)
+        size += entry.size
+    if batch:
+        yield batch
+
+
+def sync_file_system(path: Path) -> bool:
+    """Flush all that was written to the file system of `path`; False where the system has no such call. Since Linux 5.8
+    it also tells of bytes that could not be written. Raises OSError.
+    """
+    if not hasattr(_LIBC, "syncfs"):
+        return False
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        if _LIBC.syncfs(descriptor):
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+    finally:
+        os.close(descriptor)
+    return True
 
 
 class Interrupted(Exception):
@@ -40,21 +74,65 @@ class Copies:
         self._folders: set[Path] = set()
 
     def run(self, entries: Iterator[Entry], workers: int) -> None:
-        worker_threads.run(entries, self._one, workers, self.stop)
+        worker_threads.run(batches(entries), self._batch, workers, self.stop)
         # One flush a folder, at the end: a name lost to a power cut before it is only copied again.
         for folder in sorted(self._folders):
             sync_folder(folder)
 
-    def _one(self, entry: Entry) -> None:
-        fault = self._stage(entry)
-        if fault is None:
+    def _batch(self, batch: list[Entry]) -> None:
+        """Write every file of the batch under its partial name, flush them all, then give them their names."""
+        written: list[Entry] = []
+        interrupted: Interrupted | None = None
+        for entry in batch:
+            if self.stop.is_set():
+                break
+            try:
+                outcome = self._stage(entry)
+            except Interrupted as error:
+                interrupted = error
+                break
+            if isinstance(outcome, Fault):
+                self._failed(entry, outcome)
+            elif outcome:
+                written.append(entry)
+        try:
+            self._flush(written)
+        except OSError as error:
+            for entry in written:
+                self._failed(entry, faults.of_destination(entry.path, error))
             return
+        for entry in written:
+            target = self.destination / entry.path
+            try:
+                os.replace(partial_path(target), target)
+            except OSError as error:
+                self._failed(entry, faults.of_destination(entry.path, error))
+            else:
+                self.progress.done("copied", entry.size)
+        if interrupted is not None:
+            raise interrupted
+
+    def _flush(self, written: list[Entry]) -> None:
+        if not written:
+            return
+        first = partial_path(self.destination / written[0].path)
+        if len(written) > 1 and sync_file_system(first):
+            return
+        for entry in written:
+            descriptor = os.open(partial_path(self.destination / entry.path), os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def _failed(self, entry: Entry, fault: Fault) -> None:
         self.progress.done("failed", entry.size)
         self.found.add(fault)
         if fault.code == faults.NO_SPACE:
             self.stop.set()
 
-    def _stage(self, entry: Entry) -> Fault | None:
+    def _stage(self, entry: Entry) -> Fault | bool:
+        """True when the file's bytes lie under its partial name, False when a good copy was there."""
         target = self.destination / entry.path
         try:
             self._open_folder(target.parent)
@@ -65,8 +143,8 @@ class Copies:
             return kept
         if kept:
             self.progress.done("kept", entry.size)
-            return None
-        return self._copy(entry, target)
+            return False
+        return self._copy(entry, target) or True
 
     def _open_folder(self, folder: Path) -> None:
         with self._lock:
@@ -84,7 +162,7 @@ class Copies:
                 folder = folder.parent
 
     def _kept(self, entry: Entry, target: Path) -> bool | Fault:
-        """True when an earlier run left a good copy. A bad one is named and copied anew."""
+        """True when an earlier run left a good copy. A bad one is reported and copied again."""
         try:
             status = target.lstat()
         except FileNotFoundError:
@@ -122,11 +200,6 @@ class Copies:
             self.say(f"removing the partial copy {partial_path(target)}")
             partial_path(target).unlink()
             return fault
-        try:
-            os.replace(partial_path(target), target)
-        except OSError as error:
-            return faults.of_destination(entry.path, error)
-        self.progress.done("copied", entry.size)
         return None
 
     def _pour(self, entry: Entry, source: int, descriptor: int) -> Fault | None:
@@ -160,10 +233,6 @@ class Copies:
                 entry.path,
                 f"{entry.kind} of the source is {checksum.hexdigest()}, the manifest says {entry.checksum}",
             )
-        try:
-            os.fsync(descriptor)
-        except OSError as error:
-            return faults.of_destination(entry.path, error)
         return None
 
 

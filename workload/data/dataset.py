@@ -1,13 +1,14 @@
 """The manifest of a dataset: one line of JSON a file with its path, size, checksum and number of samples.
 
-It hides the file's form (JSON lines, read as a stream; or one JSON document with `files`) and refuses what could never
-be staged, line by line.
+The file is JSON lines, read as a stream, or one JSON document with `files`. Entries that could never be staged are
+refused line by line.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -17,7 +18,10 @@ from typing import Any
 from workload.atomic_files import PARTIAL_SUFFIX
 from workload.checksums import KINDS
 
-KEYS = ("path", "size", "sha256", "crc32c", "samples")
+KEYS = ("path", "size", "sha256", "crc32c", "samples", "token_bits", "vocabulary")
+TOKEN_BITS = (16, 32)
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+HEXADECIMAL = re.compile(r"[0-9a-fA-F]+\Z")
 # One JSON document has to be held whole to be read; JSON lines do not, so a larger manifest has to come as lines.
 LARGEST_DOCUMENT_BYTES = 32 << 20
 
@@ -35,11 +39,14 @@ class Entry:
     kind: str
     checksum: str
     samples: int | None = None
+    token_bits: int | None = None
+    vocabulary: int | None = None  # how many different tokens the tokenizer knows: every token is below it
 
     def as_json(self) -> dict[str, Any]:
         value: dict[str, Any] = {"path": self.path, "size": self.size, self.kind: self.checksum}
-        if self.samples is not None:
-            value["samples"] = self.samples
+        for name in ("samples", "token_bits", "vocabulary"):
+            if getattr(self, name) is not None:
+                value[name] = getattr(self, name)
         return value
 
 
@@ -53,7 +60,7 @@ def _path_fault(path: Any) -> str | None:
     parts = path.split("/")
     if path.startswith("/") or ".." in parts or "." in parts or "" in parts:
         return f"path {path!r} must be relative, without empty, `.` or `..` parts"
-    if any(ord(character) < 32 or ord(character) == 127 for character in path):
+    if CONTROL.search(path):
         return f"path {path!r} holds a control character"
     if path.endswith(PARTIAL_SUFFIX) and parts[-1].startswith("."):
         return f"path {path!r} looks like an unfinished copy (.*{PARTIAL_SUFFIX})"
@@ -73,17 +80,19 @@ def parse(value: Any, where: str) -> Entry:
     samples = value.get("samples")
     if samples is not None and not _whole_number(samples):
         raise BadManifest(f"{where}: {path}: samples must be a whole number, found {samples!r}")
+    bits, vocabulary = value.get("token_bits"), value.get("vocabulary")
+    if bits is not None and (isinstance(bits, bool) or bits not in TOKEN_BITS):
+        raise BadManifest(f"{where}: {path}: token_bits must be 16 or 32, found {bits!r}")
+    if vocabulary is not None and not (_whole_number(vocabulary) and 0 < vocabulary <= 1 << (bits or 32)):
+        room = f"; {bits} bits tell at most {1 << bits} tokens apart" if bits else ""
+        raise BadManifest(f"{where}: {path}: vocabulary must be a whole number above 0, found {vocabulary!r}{room}")
     for kind, (_, digits) in KINDS.items():
         if kind not in value:
             continue
         text = value[kind]
-        if (
-            not isinstance(text, str)
-            or len(text) != digits
-            or any(character not in "0123456789abcdef" for character in text.lower())
-        ):
+        if not isinstance(text, str) or len(text) != digits or not HEXADECIMAL.match(text):
             raise BadManifest(f"{where}: {path}: {kind} must be {digits} hexadecimal digits, found {text!r}")
-        return Entry(path=path, size=value["size"], kind=kind, checksum=text.lower(), samples=samples)
+        return Entry(path, value["size"], kind, text.lower(), samples, bits, vocabulary)
     raise BadManifest(f"{where}: {path}: needs a checksum, sha256 or crc32c")
 
 

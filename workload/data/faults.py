@@ -1,7 +1,7 @@
 """What can go wrong with one file of a dataset, and the exit code a whole run ends with.
 
-It hides the system's error numbers: a supervisor needs only to know whether to call someone, to free space, or to try
-again.
+The system's error numbers are reduced to what a supervisor needs to know: whether to call someone, to free space, or to
+try again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The order in which a training run sees its samples, and where each sample lies.
 
-It hides that the order belongs to the run and not to its ranks: samples stand in one endless line, epoch after epoch,
+The order belongs to the run and not to its ranks: samples stand in one endless line, epoch after epoch,
 each epoch its own keyed permutation; a step takes the next `global_batch` of them and the ranks split that slice. So a
 cursor is one number, and a run that goes on with another number of ranks, or another batch, sees the same line from the
 same place: none twice, none missed.
@@ -160,8 +160,21 @@ class Cursor:
 class ShardIndex:
     """Where each sample lies: shards in the manifest's order, samples counted through them."""
 
-    def __init__(self, paths: Sequence[str], counts: Iterable[int], fingerprint: str) -> None:
+    def __init__(
+        self,
+        paths: Sequence[str],
+        counts: Iterable[int],
+        fingerprint: str,
+        *,
+        token_bits: int = 16,
+        sample_bytes: int | None = None,
+        vocabulary: int | None = None,
+    ) -> None:
+        """`sample_bytes` is what the manifest's sizes make of one sample: 0 where samples differ, None where nobody
+        knows.
+        """
         self.paths = list(paths)
+        self.token_bits, self.sample_bytes, self.vocabulary = token_bits, sample_bytes, vocabulary
         self.fingerprint = fingerprint
         self._ends = array("q")
         total = 0
@@ -186,16 +199,38 @@ class ShardIndex:
 
 def index(manifest: Path) -> ShardIndex:
     """The index of a dataset's manifest; the fingerprint covers paths, checksums and counts in order. Raises
-    dataset.BadManifest.
+    dataset.BadManifest, also where files differ in the width of a token or the size of a sample.
     """
     paths, counts, digest = [], [], sha256()
+    bits: int | None = None
+    size: int | None = None
+    vocabulary: int | None = None
     for entry in dataset.read(manifest):
         if entry.samples is None:
             raise dataset.BadManifest(f"{manifest}: {entry.path}: has no count of samples")
+        if paths and entry.token_bits != bits:
+            raise dataset.BadManifest(
+                f"{manifest}: {entry.path}: token_bits is {entry.token_bits}, the files before it have {bits}"
+            )
+        bits = entry.token_bits
+        if entry.vocabulary is not None:
+            vocabulary = max(vocabulary or 0, entry.vocabulary)
+        if entry.samples:
+            own, rest = divmod(entry.size, entry.samples)
+            if (rest or own != (size or own)) and bits is None:
+                own = 0
+            elif rest or own != (size or own):
+                raise dataset.BadManifest(
+                    f"{manifest}: {entry.path}: {entry.size} bytes are no {entry.samples} samples"
+                    + (f" of {size} bytes, as the files before it have" if size else "")
+                )
+            size = own if size != 0 else 0
         paths.append(entry.path)
         counts.append(entry.samples)
         digest.update(json.dumps([entry.path, entry.checksum, entry.samples]).encode())
-    return ShardIndex(paths, counts, digest.hexdigest())
+    return ShardIndex(
+        paths, counts, digest.hexdigest(), token_bits=bits or 16, sample_bytes=size, vocabulary=vocabulary
+    )
 
 
 def parser() -> argparse.ArgumentParser:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The stage program: a dataset warmed in Lustre or copied to local disks, verified file by file against its manifest.
 
-It hides restarts: whatever a killed run finished is kept, whatever it left half done is written anew, and no half file
-ever has a file's name.
+It can be restarted: whatever a killed run finished is kept, whatever it left half done is written again, and no half
+file ever has a file's name.
 """
 
 from __future__ import annotations
@@ -65,18 +65,18 @@ def parser() -> argparse.ArgumentParser:
         epilog=f"exit codes:\n{codes}\n  130, 143  stopped by SIGINT or SIGTERM; a later run does only the rest",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    verbs = top.add_subparsers(dest="verb", required=True, metavar="{copy,warm,verify,manifest}")
+    verbs = top.add_subparsers(dest="verb", required=True, metavar="{copy,warm,verify,prepare,manifest}")
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument(
         "--manifest",
         type=Path,
-        required=True,
+        default=None,
         help="JSON lines (path, size, sha256 or crc32c, samples), or one JSON document with `files`",
     )
     shared.add_argument(
         "--part",
         type=part,
-        default=(0, 1),
+        default=f"{os.environ.get('JOB_COMPLETION_INDEX', '0')}/{os.environ.get('STAGE_WORKERS', '1')}",
         metavar="N/COUNT",
         help="only every COUNT-th file, starting at N: one share a node",
     )
@@ -119,6 +119,20 @@ def parser() -> argparse.ArgumentParser:
         description="Read every file and compare it.",
     )
     verify.add_argument("--root", type=Path, required=True, help="folder that the manifest's paths start from")
+    prepare = verbs.add_parser(
+        "prepare",
+        parents=[shared],
+        help="stage a job's dataset before its gang starts",
+        description=(
+            "Stage a dataset where it lies: on Lustre fetch what is still in the bucket and compare it, elsewhere read"
+            " and compare every file. Pods of an indexed job share the manifest by JOB_COMPLETION_INDEX and"
+            " STAGE_WORKERS; a pod that starts again fetches only the rest."
+        ),
+    )
+    prepare.add_argument(
+        "--root", type=Path, default=os.environ.get("DATASET_PATH") or None, help="default DATASET_PATH"
+    )
+    prepare.set_defaults(manifest=None, batch_files=200, timeout=3600.0, poll=2.0, check=True)
     manifest = verbs.add_parser(
         "manifest",
         help="write a folder's manifest",
@@ -132,6 +146,10 @@ def parser() -> argparse.ArgumentParser:
         type=whole,
         help="bytes of one sample: files must be a multiple of it, and get their count of samples",
     )
+    manifest.add_argument(
+        "--token-bits", type=int, choices=dataset.TOKEN_BITS, help="the width of a token, which readers check"
+    )
+    manifest.add_argument("--vocabulary", type=whole, help="how many tokens the tokenizer knows")
     manifest.add_argument("--workers", type=whole, default=8)
     return top
 
@@ -143,16 +161,18 @@ def chosen(file: Path, share: tuple[int, int]) -> Iterator[dataset.Entry]:
             yield entry
 
 
-def totals(file: Path, share: tuple[int, int]) -> tuple[int, int, set[str]]:
-    """Files, bytes and kinds of checksum of the share. Reads the whole manifest, so a bad line is found before anything
-    is written.
+def totals(file: Path, share: tuple[int, int], destination: Path | None = None) -> tuple[int, int, int]:
+    """Files and bytes of the share, and the bytes that `destination` still lacks. Reads the whole manifest, so a bad
+    line is found before anything is written.
     """
-    files = size = 0
+    files = size = lacking = 0
     kinds: set[str] = set()
     try:
         for entry in chosen(file, share):
             files, size = files + 1, size + entry.size
             kinds.add(entry.kind)
+            if destination is not None and not _has_size(destination / entry.path, entry.size):
+                lacking += entry.size
     except dataset.BadManifest as error:
         raise Refused(faults.BAD_DATA, str(error)) from None
     except OSError as error:
@@ -161,23 +181,19 @@ def totals(file: Path, share: tuple[int, int]) -> tuple[int, int, set[str]]:
         raise Refused(faults.BAD_DATA, f"{file}: lists no file")
     if "crc32c" in kinds and checksums.crc32c_speed() == "python":
         say("no compiled crc32c module here: checksums go at some 10 MB/s a core; a manifest with sha256 is faster")
-    return files, size, kinds
+    return files, size, lacking
+
+
+def _has_size(path: Path, size: int) -> bool:
+    try:
+        return os.lstat(path).st_size == size
+    except OSError:
+        return False
 
 
 def need_folder(folder: Path, code: int, what: str) -> None:
     if not folder.is_dir():
         raise Refused(code, f"{what} {folder} is not there or is no folder")
-
-
-def still_to_write(arguments: argparse.Namespace) -> int:
-    """Bytes that the destination still lacks."""
-    size = 0
-    for entry in chosen(arguments.manifest, arguments.part):
-        try:
-            size += 0 if (arguments.destination / entry.path).lstat().st_size == entry.size else entry.size
-        except OSError:
-            size += entry.size
-    return size
 
 
 def lock(destination: Path) -> int:
@@ -192,7 +208,7 @@ def lock(destination: Path) -> int:
 
 
 def copy(arguments: argparse.Namespace, signals: Signals) -> int:
-    files, size, _ = totals(arguments.manifest, arguments.part)
+    files, size, needed = totals(arguments.manifest, arguments.part, arguments.destination)
     need_folder(arguments.source, faults.LOST_SOURCE, "source")
     try:
         arguments.destination.mkdir(parents=True, exist_ok=True)
@@ -201,7 +217,7 @@ def copy(arguments: argparse.Namespace, signals: Signals) -> int:
         code = faults.of_destination("", error).code
         raise Refused(code, f"destination {arguments.destination} can't be used: {error.strerror}") from None
     try:
-        needed, free = still_to_write(arguments), shutil.disk_usage(arguments.destination).free
+        free = shutil.disk_usage(arguments.destination).free
         if needed > free:
             words = (
                 f"{bytes_in_words(needed)} ({needed} bytes) are still to copy and {bytes_in_words(free)} ({free} bytes)"
@@ -234,6 +250,22 @@ def warm(arguments: argparse.Namespace, signals: Signals) -> int:
     signals.stops(work.stop)
     entries = chosen(arguments.manifest, arguments.part)
     return conclude(signals, progress, found, lambda: work.run(entries, arguments.batch_files, arguments.workers))
+
+
+def prepare(arguments: argparse.Namespace, signals: Signals) -> int:
+    """`warm` on Lustre, `verify` elsewhere; the manifest is the dataset's own `manifest.jsonl` unless one is given."""
+    return (warm if on_lustre(arguments.root) else verify)(arguments, signals)
+
+
+def on_lustre(folder: Path, mounts: Path = Path("/proc/mounts")) -> bool:
+    """Whether the longest mount above the folder is Lustre's."""
+    place, best, kind = str(folder.resolve()), "", ""
+    for line in mounts.read_text().splitlines():
+        words = line.split()
+        mount = words[1].replace("\\040", " ").rstrip("/")
+        if (place == mount or place.startswith(f"{mount}/")) and len(mount) >= len(best):
+            best, kind = mount, words[2]
+    return kind == "lustre"
 
 
 def verify(arguments: argparse.Namespace, signals: Signals) -> int:
@@ -311,7 +343,7 @@ def described(path: Path, arguments: argparse.Namespace) -> dataset.Entry:
         samples, rest = divmod(size, arguments.sample_bytes)
         if rest:
             raise Refused(faults.BAD_DATA, f"{name}: {size} bytes is not a multiple of {arguments.sample_bytes}")
-    entry = dataset.Entry(name, size, arguments.checksum, checksum, samples)
+    entry = dataset.Entry(name, size, arguments.checksum, checksum, samples, arguments.token_bits, arguments.vocabulary)
     try:
         return dataset.parse(entry.as_json(), name)
     except dataset.BadManifest as error:
@@ -345,7 +377,14 @@ def main(words: list[str] | None = None) -> int:
     try:
         if arguments.verb == "manifest":
             return manifest(arguments)
-        return {"copy": copy, "warm": warm, "verify": verify}[arguments.verb](arguments, signals)
+        if arguments.verb == "prepare":
+            if arguments.root is None:
+                raise Refused(faults.USAGE, "prepare needs --root, or DATASET_PATH in the environment")
+            arguments.manifest = arguments.manifest or arguments.root / "manifest.jsonl"
+        if arguments.manifest is None:
+            raise Refused(faults.USAGE, f"{arguments.verb} needs --manifest")
+        verbs = {"copy": copy, "warm": warm, "verify": verify, "prepare": prepare}
+        return verbs[arguments.verb](arguments, signals)
     except Refused as refused:
         say(f"stage: {refused}")
         return refused.code

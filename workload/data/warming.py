@@ -1,6 +1,6 @@
 """Files of a Lustre file system fetched from the bucket behind it before anyone waits for them.
 
-It hides `lfs hsm_restore`: it only queues a request, so each batch is asked about with `lfs hsm_state` until none of
+`lfs hsm_restore` only queues a request, so each batch is asked about with `lfs hsm_state` until none of
 its files is `released`. Batches are few and bounded: a file system restores a limited number of files at once, and one
 long queue would hide a fault until its end.
 """

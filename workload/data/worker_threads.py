@@ -1,6 +1,6 @@
 """A crew of threads that takes work from a stream, only a few pieces ahead.
 
-It hides the bound: however long the stream, no more than twice the crew's size is held in memory at once.
+However long the stream, no more than twice the crew's size is held in memory at once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the environment tells the launcher. Everything that does not fit is told at once."""
+"""What the environment tells the launcher. Everything that does not fit is reported at once."""
 
 from __future__ import annotations
 

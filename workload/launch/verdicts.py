@@ -15,7 +15,7 @@ _CONSEQUENCES = (contract.FAILED, contract.ABORTED)
 
 @dataclass(frozen=True)
 class Failure:
-    """The first failure of a round, as far as it can be told."""
+    """The first failure of a round, as far as it is known."""
 
     code: int
     reason: str

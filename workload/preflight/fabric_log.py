@@ -1,6 +1,6 @@
 """What a collective library's log says about the network it chose.
 
-It hides the forms of that log: the prefix of launchers, NCCL's own lines, the wording of the OFI plugin's releases,
+It reads all forms of that log: the prefix of launchers, NCCL's own lines, the wording of the OFI plugin's releases,
 InfiniBand and RoCE. A library that finds no fast network says so in one line among thousands and goes on over TCP at a
 small part of the speed; here that is a fault.
 """

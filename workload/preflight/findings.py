@@ -1,4 +1,4 @@
-"""What a check of the gate found, and the exit codes that say so to whoever runs the gate."""
+"""What a check of the gate found, and the exit codes that report it to whoever runs the gate."""
 
 from __future__ import annotations
 

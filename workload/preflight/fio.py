@@ -1,7 +1,7 @@
 """fio's job files and results.
 
-It hides fio's options and its JSON: a load is readers over shards or writers of a checkpoint; a result is bandwidth,
-operations and latency percentiles of one window of time.
+Other modules know neither fio's options nor its JSON: a load is readers over shards or writers of a checkpoint; a
+result is bandwidth, operations and latency percentiles of one window of time.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ class Report:
 
 def write(report: Report, file: Path | None, message: Path | None) -> None:
     """The whole report to the file, the short one to the termination message. A full disk must not hide the verdict, so
-    a report that can't be written is told and no more.
+    a report that can't be written is only mentioned.
     """
     if message is not None:
         try:

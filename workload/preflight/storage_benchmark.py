@@ -2,8 +2,8 @@
 """The storage benchmark: many readers over shards, then a checkpoint written in parallel, against the bandwidth that
 was bought.
 
-It hides fio behind a verdict: enough bandwidth or not, and steady or not, since a mean over minutes hides the seconds
-in which cards wait. Each load runs in several windows one after another; steadiness is told by comparing them.
+The verdict is whether the bandwidth is enough and whether it is steady, since a mean over minutes hides the seconds
+in which cards wait. Each load runs in several windows one after another; steadiness is judged by comparing them.
 """
 
 from __future__ import annotations

@@ -1,86 +1,85 @@
-"""What a training run must carry over a restart, put into a checkpoint and taken out again.
+"""What a training run must carry over a restart, as one tree for torch.distributed.checkpoint.
 
-It hides which rank holds what: weights, optimizer, scheduler and data position are alike on all data-parallel ranks, so
-rank 0 writes them; random states differ, so each rank writes its own, and a rank that did not exist before starts from
-the run's seed.
+Weights and optimizer state go by parameter name, so they fit any number of ranks and any layout. Random states differ
+by rank: each writes its own, and a rank that did not exist before starts from the run's seed.
 """
 
 from __future__ import annotations
 
+import json
 import random
+from collections.abc import Collection
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
+from torch.distributed.checkpoint.state_dict import (
+    StateDictOptions,
+    get_optimizer_state_dict,
+    set_optimizer_state_dict,
+)
 
-from workload.checkpoints import checkpoint
 from workload.data.sample_order import Cursor
+from workload.trainer.model import LanguageModel
+
+_FLAT = StateDictOptions(flatten_optimizer_state_dict=True)
 
 
 @dataclass
 class State:
     """A run between two steps."""
 
-    model: torch.nn.Module
+    model: LanguageModel
     optimizer: torch.optim.Optimizer
-    scheduler: Any  # torch's scheduler base class is private in 1.13 and public in 2
     cursor: Cursor
+    rank: int
     step: int = 0
 
 
+def random_key(rank: int) -> str:
+    return f"rank{rank:06d}"
+
+
 def random_state() -> dict[str, Any]:
-    return {
-        "python": random.getstate(),
-        "torch": torch.get_rng_state(),
-        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
-    }
+    found: dict[str, Any] = {"python": json.dumps(random.getstate()), "torch": torch.get_rng_state()}
+    if torch.cuda.is_available():
+        found["cuda"] = torch.cuda.get_rng_state()
+    return found
 
 
 def set_random_state(kept: dict[str, Any]) -> None:
-    random.setstate(kept["python"])
+    version, numbers, following = json.loads(kept["python"])
+    random.setstate((version, tuple(numbers), following))
     torch.set_rng_state(kept["torch"])
-    if torch.cuda.is_available() and kept["cuda"]:
-        torch.cuda.set_rng_state_all(kept["cuda"])
+    if "cuda" in kept and torch.cuda.is_available():
+        torch.cuda.set_rng_state(kept["cuda"])
 
 
-def save(writer: checkpoint.Writer, state: State) -> None:
-    """Write this rank's parts and its record."""
-    if writer.rank == 0:
-        for holds, value in (
-            ("weights", state.model.state_dict()),
-            ("optimizer", state.optimizer.state_dict()),
-            ("scheduler", state.scheduler.state_dict()),
-            ("data_position", state.cursor.as_json()),
-        ):
-            with writer.part(holds, "pt") as file:
-                torch.save(value, file)
-    with writer.part("random_state", "pt") as file:
-        torch.save(random_state(), file)
-    writer.finish()
+def tree(state: State) -> dict[str, Any]:
+    """The whole state; tensors in it are the run's own, not copies."""
+    return {
+        "weights": state.model.state_dict(),
+        "optimizer": get_optimizer_state_dict(state.model, state.optimizer, options=_FLAT),
+        "scheduler": {"step": state.step},
+        "data_position": state.cursor.as_json(),
+        "random_state": {random_key(state.rank): random_state()},
+    }
 
 
-def _load(folder: Path, part: checkpoint.Part, device: str) -> Any:
-    return torch.load(folder / part.name, map_location=device, **_whole_objects())
+def wanted(state: State, held: Collection[str]) -> dict[str, Any]:
+    """The tree to load into, without the random state that a checkpoint of fewer ranks has not."""
+    found = tree(state)
+    if f"random_state.{random_key(state.rank)}.torch" not in held:
+        del found["random_state"]
+    return found
 
 
-def _whole_objects() -> dict[str, bool]:
-    """torch from 2.6 on reads only tensors unless told otherwise, 1.13 does not know the word. The files are the run's
-    own.
-    """
-    return {"weights_only": False} if tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 0) else {}
-
-
-def load(folder: Path, state: State, rank: int, device: str) -> bool:
-    """Put a checkpoint's contents into `state`. True when this rank's own random state was in it."""
-    manifest = checkpoint.read_manifest(folder)
-    only = {holds: manifest.holding(holds)[0] for holds in ("weights", "optimizer", "scheduler", "data_position")}
-    state.model.load_state_dict(_load(folder, only["weights"], device))
-    state.optimizer.load_state_dict(_load(folder, only["optimizer"], device))
-    state.scheduler.load_state_dict(_load(folder, only["scheduler"], device))
-    state.cursor = state.cursor.resume(_load(folder, only["data_position"], "cpu"))
-    state.step = manifest.step
-    own = [part for part in manifest.holding("random_state") if part.rank == rank]
-    if own:
-        set_random_state(_load(folder, own[0], "cpu"))
-    return bool(own)
+def take(state: State, loaded: dict[str, Any]) -> None:
+    """Go on from a loaded tree. Raises OtherData."""
+    state.cursor = state.cursor.resume(loaded["data_position"])
+    state.step = int(loaded["scheduler"]["step"])
+    state.model.load_state_dict(loaded["weights"])
+    set_optimizer_state_dict(state.model, state.optimizer, loaded["optimizer"], options=_FLAT)
+    kept = loaded.get("random_state", {}).get(random_key(state.rank))
+    if kept:
+        set_random_state(kept)

@@ -60,6 +60,7 @@ _PATHS: Final = (
         when=_CHECKPOINT,
         default="50",
     ),
+    _job("PREPROCESS_WORKERS", "resources.nodes", "workers that share the input", when="in preprocessing pools"),
     _job("CHECKPOINT_KEEP_LAST", "recovery.keep_last", "complete checkpoints to keep", when=_CHECKPOINT, default="5"),
     _job(
         "CHECKPOINT_LOCAL_PATH",

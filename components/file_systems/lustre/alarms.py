@@ -3,7 +3,7 @@
 FSx publishes one sample a minute for each storage target (FSx for Lustre User Guide, "Amazon FSx for Lustre metrics
 and dimensions"): Sum adds the targets up, Minimum is the fullest one's, SampleCount counts them, and each is right only
 over periods of one minute. Writes fail when one target is full, however much room the others have. Free inodes have no
-metric: they lie on the metadata targets, whose share in use stands for them.
+metric: they lie on the metadata targets, whose used share is watched instead.
 """
 
 from __future__ import annotations

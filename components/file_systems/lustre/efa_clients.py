@@ -1,8 +1,8 @@
 """Which pools reach a file system over EFA, and with how many interfaces of each node.
 
-Hides the number of connections that a file system serves, which the pools of its zone share: all give up interfaces
-before one goes without, and the largest pool goes first, for its nodes have the smallest share of the file system's
-throughput anyway.
+A file system serves a limited number of connections, which the pools of its zone share. All pools give up interfaces
+before one goes without. The largest pool goes without first, because its nodes have the smallest share of the file
+system's throughput anyway.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """The script in a node's user data that lets its Lustre client use EFA.
 
-Hides AWS's steps (modules, LNet's interfaces, the rule that prefers EFA) and that LNet forgets them at every boot,
-while cloud-init runs a script once: the script leaves a unit behind that takes them before the kubelet. Where it fails,
-mounts go over TCP as they would without. Sources: EKS User Guide fsx-csi-tuning-efa, written for Ubuntu; FSx for Lustre
-User Guide, Configuring EFA clients, which names Amazon Linux 2023; awslabs/amazon-eks-ami 81fec2e, whose images have
-the kernel's modules and no client (its #2696), and nodeadm-run.service, which waits for cloud-init. Unverified: which
-devices are meant where more are there than are used (the guide says it for p5, p5e and for two), and what is lost
-without AWS's own division of processors among interfaces, which its downloaded set-up adds.
+It takes AWS's steps: modules, LNet's interfaces, and the rule that prefers EFA. LNet forgets them at every boot, while
+cloud-init runs a script once, so the script installs a unit that repeats them before the kubelet starts. Where it
+fails, mounts go over TCP as they would without it. Sources: EKS User Guide fsx-csi-tuning-efa, written for Ubuntu; FSx
+for Lustre User Guide, Configuring EFA clients, which names Amazon Linux 2023; awslabs/amazon-eks-ami 81fec2e, whose
+images have the kernel's modules and no client (its #2696), and nodeadm-run.service, which waits for cloud-init.
+Unverified: which devices are meant where more are there than are used (the guide says it for p5, p5e and for two), and
+what is lost without AWS's own division of processors among interfaces, which its downloaded set-up adds.
 """
 
 from __future__ import annotations

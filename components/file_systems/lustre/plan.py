@@ -1,4 +1,4 @@
-"""What a Lustre file system comes to: the size, throughput, metadata and backups that its spec leaves open.
+"""Plans a Lustre file system: the size, throughput, metadata and backups that its spec leaves open.
 
 The component, the rules and the demand check use this plan, so that they agree.
 """

@@ -59,7 +59,9 @@ def _backups(resource: Record, size: float | None, given: Setting) -> Found:
         return
     if size is None:
         yield Unpriced(
-            what=f"{resource.name}: backups", why="they follow what is stored, which nobody told", urn=resource.urn
+            what=f"{resource.name}: backups",
+            why="they follow what is stored, which the stack file doesn't give",
+            urn=resource.urn,
         )
         return
     amounts = (size * BACKUP_SHARE[0], size * BACKUP_SHARE[1], size * BACKUP_SHARE[2])
@@ -78,7 +80,9 @@ def _tiering(resource: Record, given: Setting) -> Found:
     size = given.stack.storage.datasets.size_gib if given.stack else None
     what = f"{resource.name}: stored data"
     if size is None:
-        yield Unpriced(what=what, why="it is charged by what is stored, which nobody told", urn=resource.urn)
+        yield Unpriced(
+            what=what, why="it is charged by what is stored, which the stack file doesn't give", urn=resource.urn
+        )
         return
     least, most = (given.cat.prices.usd(item, given.region) for item in ("lustre-it-archive", "lustre-it-frequent"))
     if least is None or most is None:

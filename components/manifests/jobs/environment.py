@@ -10,7 +10,9 @@ from typing import Any, Final
 
 from components import accelerators, fabrics
 from components.catalog import Catalog
+from components.manifests.jobs import limits
 from components.manifests.nodes import whole_node
+from components.manifests.queues import kueue
 from components.manifests.storage import volumes
 from components.spec.pools import HostSpec, PoolSpec
 from components.spec.quantities import Cards, Nodes
@@ -18,9 +20,13 @@ from components.spec.stack import StackSpec
 from components.spec.task import TaskSpec
 
 MASTER_PORT: Final = 29500
+LAUNCH_PORT: Final = 29501  # the launchers' channel, and before them the gate's
+STOP_STEP_SECONDS: Final = 60
+PROCESS_RESTARTS: Final = 3
 WORKERS: Final = "workers"  # the one replicated job of the JobSet
 _INDEX = "metadata.labels['batch.kubernetes.io/job-completion-index']"
 _ATTEMPT = "metadata.labels['jobset.sigs.k8s.io/restart-attempt']"
+_RUN = "metadata.labels['jobset.sigs.k8s.io/jobset-uid']"
 
 
 def master_address(task: TaskSpec) -> str:
@@ -39,9 +45,21 @@ def processes_per_node(pool: PoolSpec, cat: Catalog, cards: Cards) -> int:
 def _plain(task: TaskSpec, stack: StackSpec, pool: PoolSpec, cat: Catalog, cards: Cards) -> dict[str, str]:
     nodes = Nodes(task.resources.nodes)
     processes = processes_per_node(pool, cat, cards)
+    queue = kueue.queue_of(stack, pool.name, task.queue)
     words = {
         "TASK_NAME": task.task,
         "TASK_FILE": f"{volumes.TASK_PATH}/task.yaml",
+        "TASK_JSON": f"{volumes.TASK_PATH}/task.json",
+        "QUEUE_NAME": queue.name if queue else "",
+        "TEAM_NAME": stack.tags.get("team", ""),
+        "TRAINSHED_IMAGE": task.reference.digest or task.image,
+        "TRAINSHED_CODE": task.versions.code or "unknown",
+        "TRAINSHED_DATA": task.versions.data or "unknown",
+        "LAUNCH_PORT": str(LAUNCH_PORT),
+        "START_TIMEOUT_SECONDS": str(max(limits.FIRST_HEARTBEAT_SECONDS, task.recovery.hang_timeout_seconds or 0)),
+        "GRACE_SECONDS": str(task.recovery.grace_seconds),
+        "STOP_STEP_SECONDS": str(STOP_STEP_SECONDS),
+        "PROCESS_RESTARTS": str(PROCESS_RESTARTS if task.recovery.auto_restart else 0),
         "NNODES": str(nodes.count),
         "NPROC_PER_NODE": str(processes),
         "WORLD_SIZE": str(nodes.count * processes),
@@ -51,6 +69,8 @@ def _plain(task: TaskSpec, stack: StackSpec, pool: PoolSpec, cat: Catalog, cards
         "HEARTBEAT_FOLDER": volumes.HEARTBEAT_PATH,
         "PYTHONUNBUFFERED": "1",
     }
+    if pool.purpose == "preprocessing":
+        words["PREPROCESS_WORKERS"] = str(nodes.count)
     if task.storage.dataset:
         words["DATASET_PATH"] = task.storage.dataset.path
     if task.storage.checkpoint:
@@ -71,6 +91,9 @@ def _plain(task: TaskSpec, stack: StackSpec, pool: PoolSpec, cat: Catalog, cards
             words[f"{part.upper()}_PARALLEL"] = str(value)
     node = fabrics.node_of(pool, cat)
     family = whole_node.family(node)
+    card = None if node is None or isinstance(node, HostSpec) else node.accelerator
+    if card and card.bf16_tflops:
+        words["CARD_PEAK_TFLOPS"] = f"{card.bf16_tflops:g}"
     if family:
         words["COLLECTIVE_BACKEND"] = family.collective_backend
         words |= family.job_environment(cards=cards.count)
@@ -84,6 +107,7 @@ def variables(task: TaskSpec, stack: StackSpec, pool: PoolSpec, cat: Catalog, ca
     fields = {
         "NODE_RANK": _INDEX,
         "RESTART_ATTEMPT": _ATTEMPT,
+        "RUN_ID": _RUN,
         "NODE_NAME": "spec.nodeName",
         "POD_NAME": "metadata.name",
     }
@@ -95,4 +119,9 @@ def variables(task: TaskSpec, stack: StackSpec, pool: PoolSpec, cat: Catalog, ca
     ]
     # MASTER_ADDR before the rest: Kubernetes expands $(NAME) only for variables that stand earlier.
     ordered = sorted(plain, key=lambda name: (name != "MASTER_ADDR", name))
-    return [*from_pod, *({"name": name, "value": plain[name]} for name in ordered)]
+    from_secrets = [
+        {"name": name, "valueFrom": {"secretKeyRef": {"name": each.secret, "key": each.key}}}
+        for name, each in sorted(task.secrets.items())
+    ]
+    named = [each for each in ordered if each not in task.secrets]
+    return [*from_pod, *from_secrets, *({"name": name, "value": plain[name]} for name in named)]

@@ -7,17 +7,20 @@ policy starts all workers anew, from their last checkpoint, as often as the task
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from typing import Any, Final
 
 import yaml
 
-from components.catalog import Catalog
+from components import fabrics
+from components.catalog import Catalog, InstanceType
 from components.file_systems import CONTENTS, Content
 from components.manifests import quantities
-from components.manifests.jobs import environment
+from components.manifests.jobs import environment, failures, limits, programs
 from components.manifests.nodes import whole_node
 from components.manifests.nodes.whole_node import Machine
-from components.manifests.queues import kueue
+from components.manifests.queues import accounts, kueue
 from components.manifests.storage import volumes
 from components.planning import mounted_folders
 from components.spec.pools import PoolSpec
@@ -30,8 +33,8 @@ API: Final = "jobset.x-k8s.io/v1alpha2"
 PROGRAMS: Final = "workload"  # the package of this project's own programs in every image
 # Minutes after which a node that stopped answering loses its pods; Kubernetes' own five keep 10,000 cards waiting.
 _LOST_NODE_SECONDS: Final = 60
-# Collective set-up, compilation and the load of a large checkpoint, before the first heartbeat.
-_FIRST_HEARTBEAT_SECONDS: Final = 3600
+# Karpenter takes no node from under a worker, whatever it would save.
+_STAYS: Final = {"karpenter.sh/do-not-disrupt": "true"}
 _FINISHED_SECONDS: Final = 7 * 24 * 3600
 
 Manifest = dict[str, Any]
@@ -62,6 +65,7 @@ def render(task: TaskSpec, stack: StackSpec, cat: Catalog) -> list[Manifest]:
             "metadata": {"name": volumes.config_map_name(task), **metadata},
             "data": files(task),
         },
+        programs.config_map(task, metadata),
         _meeting_point(task, metadata),
         {
             "apiVersion": API,
@@ -122,10 +126,19 @@ def identity(task: TaskSpec) -> dict[str, str]:
 def files(task: TaskSpec) -> dict[str, str]:
     """What stands under /etc/task: the task, and its model by itself."""
     whole = task.model_dump(mode="json", exclude_none=True, by_alias=True)
-    text = {"task.yaml": yaml.safe_dump(whole, sort_keys=False)}
+    text = {
+        "task.yaml": yaml.safe_dump(whole, sort_keys=False),
+        "task.json": json.dumps(whole, indent=1, ensure_ascii=False),
+    }
     if "model" in whole:
         text["model.yaml"] = yaml.safe_dump(whole["model"], sort_keys=False)
     return text
+
+
+def _account(task: TaskSpec, stack: StackSpec) -> str:
+    """On AWS that of the queue, which has an identity there; elsewhere one of the task's own."""
+    queue = kueue.queue_of(stack, task.resources.pool, task.queue)
+    return accounts.name(queue.name) if queue and stack.on_aws else task.task
 
 
 def _queue_labels(task: TaskSpec, stack: StackSpec) -> dict[str, str]:
@@ -144,13 +157,14 @@ def topology(task: TaskSpec, stack: StackSpec, pool: PoolSpec, cat: Catalog) -> 
 
 def _spec(task: TaskSpec, stack: StackSpec, pool: PoolSpec, machine: Machine, cat: Catalog) -> Manifest:
     workers = Nodes(task.resources.nodes).workers.count
-    pod_metadata = {"labels": labels(task, stack), "annotations": identity(task) | topology(task, stack, pool, cat)}
-    restarts = task.recovery.max_restarts if task.recovery.auto_restart else 0
+    pod_metadata = {
+        "labels": labels(task, stack),
+        "annotations": identity(task) | topology(task, stack, pool, cat) | _networks(pool) | _STAYS,
+    }
     return {
         "network": {"enableDNSHostnames": False},
         "successPolicy": {"operator": "All", "targetReplicatedJobs": [environment.WORKERS]},
-        # Not BlockingRecreate: a pod on a node that vanished ends only when the node does.
-        "failurePolicy": {"maxRestarts": restarts, "restartStrategy": "Recreate"},
+        "failurePolicy": _failure_policy(task),
         "ttlSecondsAfterFinished": _FINISHED_SECONDS,
         "replicatedJobs": [
             {
@@ -162,7 +176,7 @@ def _spec(task: TaskSpec, stack: StackSpec, pool: PoolSpec, machine: Machine, ca
                         "completionMode": "Indexed",
                         "completions": workers,
                         "parallelism": workers,
-                        "backoffLimit": 0,
+                        **_attempts(task, pool),
                         "template": {"metadata": pod_metadata, "spec": _pod(task, stack, pool, machine, cat)},
                     },
                 },
@@ -171,13 +185,40 @@ def _spec(task: TaskSpec, stack: StackSpec, pool: PoolSpec, machine: Machine, ca
     }
 
 
+def independent(pool: PoolSpec) -> bool:
+    """Whether the workers of the pool's tasks do without each other: one that is lost is started again alone."""
+    return pool.purpose == "preprocessing"
+
+
+def _attempts(task: TaskSpec, pool: PoolSpec) -> Manifest:
+    """How often the workers' job tries: a gang not at all, for JobSet starts it again as a whole."""
+    if independent(pool):
+        return {
+            "backoffLimitPerIndex": task.recovery.max_restarts if task.recovery.auto_restart else 0,
+            "podFailurePolicy": {"rules": failures.of_independent_workers()},
+        }
+    return {"backoffLimit": 0, "podFailurePolicy": failures.pod_failure_policy(gate=task.preflight is not None)}
+
+
+def _failure_policy(task: TaskSpec) -> Manifest:
+    if not task.recovery.auto_restart:
+        return {"maxRestarts": 0, "restartStrategy": "Recreate"}
+    return failures.failure_policy(task.recovery.max_restarts)
+
+
+def _networks(pool: PoolSpec) -> dict[str, str]:
+    """Addresses on the networks of a host's RDMA devices, by Multus; machines of EC2 need none."""
+    named = pool.hosts.networks if pool.hosts else ()
+    return {"k8s.v1.cni.cncf.io/networks": ", ".join(named)} if named else {}
+
+
 def _pod(task: TaskSpec, stack: StackSpec, pool: PoolSpec, machine: Machine, cat: Catalog) -> Manifest:
     container = _container(task, stack, pool, machine, cat)
     mounted: dict[Content, str] = {
         content: mounted_folders.claim_name(content, pool, stack, cat) for content in CONTENTS
     }
     pod: Manifest = {
-        "serviceAccountName": task.task,
+        "serviceAccountName": _account(task, stack),
         "automountServiceAccountToken": False,
         # With the host name that an indexed job gives its pods this makes the first worker's address.
         "subdomain": task.task,
@@ -196,7 +237,7 @@ def _pod(task: TaskSpec, stack: StackSpec, pool: PoolSpec, machine: Machine, cat
         "containers": [container],
     }
     if task.preflight:
-        pod["initContainers"] = [_gate(container, machine)]
+        pod["initContainers"] = [_gate(task, container, pool, machine, cat)]
     return pod
 
 
@@ -216,35 +257,62 @@ def _container(task: TaskSpec, stack: StackSpec, pool: PoolSpec, machine: Machin
     container: Manifest = {
         "name": "worker",
         "image": task.image,
-        "command": list(task.command),
+        "command": _direct(task.command) if independent(pool) else _launched(task.command),
         "env": environment.variables(task, stack, pool, cat, machine.cards),
         "resources": {"requests": machine.requests, "limits": machine.requests},
         # No capability at all: locked memory is unlimited through the container runtime, where IPC_LOCK would not help
         # a non-root user.
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
         "volumeMounts": volumes.mounts(task),
-        "ports": [{"name": "rendezvous", "containerPort": environment.MASTER_PORT, "protocol": "TCP"}],
+        "ports": [
+            {"name": "rendezvous", "containerPort": environment.MASTER_PORT, "protocol": "TCP"},
+            {"name": "launch", "containerPort": environment.LAUNCH_PORT, "protocol": "TCP"},
+        ],
+        "terminationMessagePolicy": "File",
     }
     if task.monitor.metrics:
         container["ports"].append({"name": "metrics", "containerPort": task.monitor.port, "protocol": "TCP"})
     if task.recovery.hang_timeout_seconds:
-        container |= _heartbeat(task.recovery.hang_timeout_seconds, max(machine.cards.count, 1))
+        processes = environment.processes_per_node(pool, cat, machine.cards)
+        container |= _heartbeat(task.recovery.hang_timeout_seconds, processes)
     return container
 
 
+def _launched(command: Sequence[str]) -> list[str]:
+    """The command under the launcher, which starts a process for each card and keeps the gang together. A command that
+    brings its own launcher stays as it is, with the archive of our programs on its path.
+    """
+    words = list(command)
+    if "workload.launch" in words[:3]:
+        return programs.command("workload.launch", *words[words.index("workload.launch") + 1 :])
+    if words[0].rsplit("/", 1)[-1] in ("torchrun", "mpirun"):
+        return words
+    return programs.command("workload.launch", "--", *words)
+
+
+def _direct(command: Sequence[str]) -> list[str]:
+    """The command as it is; one of our own programs is run from the archive."""
+    words = list(command)
+    if len(words) > 2 and words[1] == "-m" and words[2].startswith(f"{PROGRAMS}."):
+        return programs.command(words[2], *words[3:])
+    return words
+
+
 def _heartbeat(timeout_seconds: int, processes: int) -> Manifest:
-    """A worker whose ranks fell silent is ended, which restarts the gang. Before the first sign of life only the
-    start-up counts.
+    """The launcher ends a round whose ranks fell silent, and names the first; after twice that time the probe ends a
+    launcher that is stuck itself. Before the first sign of life only the start-up counts.
     """
     folder = volumes.HEARTBEAT_PATH
     ranks = f"--world-size {processes} --first-rank $((NODE_RANK * {processes}))"
-    look = f"exec python3 -m {PROGRAMS}.heartbeat check {folder} {ranks} --hang-timeout {timeout_seconds}"
+    program = " ".join(programs.command("workload.heartbeat"))
     period = min(max(timeout_seconds // 10, 10), 60)
+    first = max(limits.FIRST_HEARTBEAT_SECONDS, timeout_seconds)
+    look = f"exec {program} check {folder} {ranks} --hang-timeout {2 * timeout_seconds}"
     return {
         "startupProbe": {
-            "exec": {"command": ["sh", "-c", f'test -n "$(ls -A {folder})"']},
+            "exec": {"command": ["sh", "-c", f"exec {program} started {folder}"]},
             "periodSeconds": 30,
-            "failureThreshold": max(_FIRST_HEARTBEAT_SECONDS, timeout_seconds) // 30,
+            "failureThreshold": first // 30,
             "timeoutSeconds": 10,
         },
         "livenessProbe": {
@@ -256,20 +324,45 @@ def _heartbeat(timeout_seconds: int, processes: int) -> Manifest:
     }
 
 
-def _gate(container: Manifest, machine: Machine) -> Manifest:
-    """The check before every start. It asks for what the worker asks for, so that it sees the same cards and limits."""
-    shared_gib = volumes.shared_memory_mib(machine) / 1024
-    words = ["--shm-gib", f"{shared_gib * 0.99:.2f}"]
-    if machine.rdma:
-        words.append("--memlock")
-    if machine.family and machine.family.gate_kind and machine.cards.count:
-        words += ["--devices", str(machine.cards.count), "--device-kind", machine.family.gate_kind]
+def _gate(task: TaskSpec, container: Manifest, pool: PoolSpec, machine: Machine, cat: Catalog) -> Manifest:
+    """The check before every start, on the very nodes the gang got. It asks for what the worker asks for, so that it
+    sees the same cards and limits.
+    """
     return {
-        "name": "preflight",
+        "name": failures.GATE,
         "image": container["image"],
-        "command": ["python3", "-m", f"{PROGRAMS}.preflight.gate", *words],
+        "command": programs.command(f"{PROGRAMS}.preflight.gate", *_gate_words(task, pool, machine, cat)),
         "env": container["env"],
         "resources": container["resources"],
         "securityContext": container["securityContext"],
         "volumeMounts": container["volumeMounts"],
     }
+
+
+def _gate_words(task: TaskSpec, pool: PoolSpec, machine: Machine, cat: Catalog) -> list[str]:
+    words = ["--shm-gib", f"{volumes.shared_memory_mib(machine) / 1024 * 0.99:.2f}"]
+    if machine.rdma:
+        words.append("--memlock")
+    if machine.family and machine.family.gate_kind and machine.cards.count:
+        words += ["--devices", str(machine.cards.count), "--device-kind", machine.family.gate_kind]
+    if task.storage.dataset:
+        words += ["--mount", f"{volumes.DATASETS_PATH}:ro"]
+    if task.storage.checkpoint:
+        words += ["--mount", f"{volumes.CHECKPOINTS_PATH}:rw"]
+    if task.preflight and task.preflight.collective_test and task.resources.nodes > 1:
+        words += _gang_words(task, pool, cat)
+    return words
+
+
+def _gang_words(task: TaskSpec, pool: PoolSpec, cat: Catalog) -> list[str]:
+    """All workers test the network together; healthy rates are kept beside the checkpoints by type, fabric, size."""
+    node = fabrics.node_of(pool, cat)
+    words = ["--gang", "--join-limit", str(limits.GATE_JOIN_SECONDS), "--limit", str(limits.GATE_TEST_SECONDS)]
+    if node is None:
+        return words
+    words += ["--fabric", fabrics.of(pool, node).kind]
+    if isinstance(node, InstanceType):
+        words += ["--instance-type", node.name, "--wire-gbps", f"{node.network.gbps:g}"]
+    if task.storage.checkpoint:
+        words += ["--baselines", f"{volumes.CHECKPOINTS_PATH}/.baselines"]
+    return words

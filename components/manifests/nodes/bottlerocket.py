@@ -1,7 +1,7 @@
 """User data of Bottlerocket nodes: settings in TOML.
 
-Hides that its host has no shell: huge pages are a kernel setting, and local disks are bound by its own ephemeral
-storage commands. What is said here, max-pods too, wins over what EKS merges in. Sources: EKS User Guide (EFA on
+The host has no shell, so huge pages are a kernel setting, and local disks are bound by its own ephemeral storage
+commands. Settings given here, max-pods too, win over those that EKS merges in. Sources: EKS User Guide (EFA on
 Bottlerocket; launch templates); bottlerocket.dev settings reference.
 """
 

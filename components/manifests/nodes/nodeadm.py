@@ -1,9 +1,9 @@
 """User data of Amazon Linux 2023 nodes: nodeadm NodeConfig documents in one MIME message.
 
-Hides what must not be said: EKS adds the cluster's coordinates itself unless the image is one's own, and nothing here
-starts the bootstrap a second time or touches the fabric manager, whose unit is the image's. And how to be heard: EKS
-appends a document of its own to this one, and of two values nodeadm takes the last. Source: awslabs/amazon-eks-ami
-81fec2e nodeadm/doc/{api,examples}.md, nodeadm/internal/{api/merge,kubelet/environment}.go.
+EKS adds the cluster's coordinates itself, so they are given only where the image is the user's own. Nothing here may
+start the bootstrap a second time or touch the fabric manager, whose unit belongs to the image. EKS appends a document
+of its own to this one, and of two values nodeadm takes the last. Source: awslabs/amazon-eks-ami 81fec2e
+nodeadm/doc/{api,examples}.md, nodeadm/internal/{api/merge,kubelet/environment}.go.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def node_config(setup: NodeSetup, cluster: ClusterDetails | None = None) -> dict
 
 def render(setup: NodeSetup, cluster: ClusterDetails | None = None) -> str:
     """The MIME message, the same text for the same set-up."""
-    # Labels and taints are told to an own image alone: without them the pools of a stack share a few texts.
+    # Only a custom image needs labels and taints here; without them the pools of a stack share a few texts.
     return _message(setup if cluster else replace(setup, labels=(), taints=()), cluster)
 
 

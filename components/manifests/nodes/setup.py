@@ -1,6 +1,6 @@
-"""How a node of a pool sets itself up, in words that every image family's format can say.
+"""How a node of a pool sets itself up, in terms that every image family's format can express.
 
-Hides which settings depend on the machine: its disks, its pods, its fabric.
+The settings depend on the machine: its disks, its pods and its fabric.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FEWEST_VCPU_FOR_FAST_PULL = (
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterDetails:
-    """The coordinates of a cluster, which only a custom image must be told."""
+    """The coordinates of a cluster, which only a custom image needs to be given."""
 
     name: str
     endpoint: str

@@ -1,6 +1,6 @@
 """The machine of a pool as pods see it: what a whole-node worker may ask for, and the taints it must tolerate.
 
-Hides what the node keeps for itself: kernel, kubelet, huge pages and the node's own daemons.
+The node keeps some of its resources for kernel, kubelet, huge pages and its own daemons; a worker gets the rest.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from components import accelerators, fabrics, node_labels
 from components.accelerators import Accelerator
 from components.catalog import Catalog, InstanceType
 from components.fabrics import Node
-from components.fabrics.efa import HUGE_PAGE_RESOURCE, HUGE_PAGES
+from components.fabrics.efa import HUGE_PAGES, RESOURCE
 from components.manifests import quantities
 from components.planning import nodes
 from components.spec.pools import HostSpec, PoolSpec
@@ -20,8 +20,8 @@ from components.spec.quantities import Cards, Nodes
 
 # Firmware and kernel keep some of the advertised memory: 1 to 3 % on EC2 machines (a p5.48xlarge shows 2,063,877 of
 # 2,097,152 MiB).
-_KERNEL_SHARE = 0.03
-# EKS' own reckoning: 255 MiB + 11 MiB a pod for the kubelet and the system, 100 MiB before it evicts. 250 pods is its
+KERNEL_SHARE = 0.03
+# EKS' own formula: 255 MiB + 11 MiB a pod for the kubelet and the system, 100 MiB before it evicts. 250 pods is its
 # ceiling.
 _KUBELET_MIB = 255 + 11 * 250 + 100
 # Daemons of the node: network, storage and log agents, device plugins, exporters, with their limits added up; and for
@@ -89,15 +89,21 @@ def _nodes_of(pool: PoolSpec, cat: Catalog) -> list[Node]:
     return [cat.instances[name] for name in pool.types if name in cat.instances]
 
 
-def _millicpu(vcpu: int) -> int:
+def _millicpu(node: Node) -> int:
+    vcpu = node.vcpu
+    if isinstance(node, HostSpec) and node.reserved_vcpu is not None:
+        return max((vcpu - node.reserved_vcpu) * 1000, 500)
     # The kubelet keeps 6 % of the first core, 1 % of the second, 0.5 % of two more and 0.25 % of the rest.
     kept = 60 + 10 * min(max(vcpu - 1, 0), 1) + 5 * min(max(vcpu - 2, 0), 2) + round(2.5 * max(vcpu - 4, 0))
     return max(vcpu * 1000 - kept - _DAEMONS_MILLICPU, 500) // 500 * 500
 
 
-def _memory_mib(memory_gib: float, *, huge_pages: bool) -> int:
+def _memory_mib(node: Node, *, huge_pages: bool) -> int:
+    memory_gib = node.memory_gib
+    if isinstance(node, HostSpec) and node.reserved_memory_gib is not None:
+        return max(node.memory_gib - node.reserved_memory_gib, 1) * _GIB
     system = max(512, int(memory_gib // 64) * 512)  # what the node's set-up keeps for the system
-    whole = int(memory_gib * _GIB * (1 - _KERNEL_SHARE)) - _KUBELET_MIB - _DAEMONS_MIB - system
+    whole = int(memory_gib * _GIB * (1 - KERNEL_SHARE)) - _KUBELET_MIB - _DAEMONS_MIB - system
     return max(whole - (2 * HUGE_PAGES if huge_pages else 0), _GIB) // _GIB * _GIB
 
 
@@ -124,13 +130,13 @@ def machine_of(pool: PoolSpec, cat: Catalog) -> Machine | None:
     cards = Cards(min(each.cards for each in found_nodes))
     if found and cards.count:
         shared[found.resource_name] = str(cards.count)
-    pages = HUGE_PAGE_RESOURCE in shared
+    pages = RESOURCE in shared
     return Machine(
         cards=cards,
         family=found,
         rdma=bool(devices),
-        millicpu=min(_millicpu(each.vcpu) for each in found_nodes),
-        memory_mib=min(_memory_mib(each.memory_gib, huge_pages=pages) for each in found_nodes),
+        millicpu=min(_millicpu(each) for each in found_nodes),
+        memory_mib=min(_memory_mib(each, huge_pages=pages) for each in found_nodes),
         disk_gib=min(_disk_gib(pool, each) for each in found_nodes),
         extended=dict(sorted(shared.items())),
     )
@@ -142,7 +148,7 @@ def tolerations(pool: PoolSpec, cat: Catalog) -> list[dict[str, str]]:
 
 
 def labels_of(pool: PoolSpec) -> dict[str, str]:
-    """The labels by which flavors and jobs find the pool's nodes: ours, or those that machines of one's own carry
+    """The labels by which flavors and jobs find the pool's nodes: ours, or those that machines on the premises carry
     already.
     """
     if pool.hosts and pool.hosts.labels:
@@ -151,13 +157,13 @@ def labels_of(pool: PoolSpec) -> dict[str, str]:
 
 
 def layers(pool: PoolSpec, cat: Catalog) -> int:
-    """Network layers that EC2 names for the pool's machines; 0 where it names none, and on machines of one's own."""
+    """Network layers that EC2 names for the pool's machines; 0 where it names none, and on the premises."""
     found = [cat.instances[name].topology_layers for name in pool.types if name in cat.instances]
     return min(found, default=0)
 
 
 def placed_by_topology(pool: PoolSpec, cat: Catalog) -> bool:
-    """Whether Kueue places the pool's jobs by network layer: it sees only nodes that are there, so not where they come
-    on demand.
+    """Whether Kueue places the pool's jobs by network layer: it sees only nodes that are there, so not where any are
+    bought when a job waits. Those of a block are all there while its queue is open.
     """
-    return pool.min_nodes > 0 and layers(pool, cat) > 0
+    return not nodes.sizes_itself(pool) and layers(pool, cat) > 0

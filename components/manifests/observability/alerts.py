@@ -1,7 +1,6 @@
-"""Alert rules: what must wake somebody, as data.
+"""Alert rules, as data: what must wake somebody.
 
-Hides which metric tells it: card faults come from the accelerator's own health codes, so a new family brings its alerts
-along.
+Rules on card faults come from the accelerator's own health codes, so a new family brings its alerts along.
 """
 
 from __future__ import annotations

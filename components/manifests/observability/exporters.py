@@ -1,6 +1,6 @@
 """Exporters on the nodes with cards: card telemetry of each family, EFA's counters, and who scrapes them.
 
-Hides the exporters' traps: the memory limit that eight-card nodes outgrow, and the counters that are off by default.
+The memory limit must be large enough for nodes of eight cards, and counters that are off by default must be turned on.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Values of the monitoring stack's chart: sizes, retention, receivers, and what it can't see on EKS.
 
-Hides how Prometheus is sized from nodes and days, and how the words of `alerts_to` become Alertmanager's receivers.
+Prometheus is sized from nodes and days of retention. The words of `alerts_to` become Alertmanager's receivers.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def _joined(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
 
 
 def values(
-    stack: StackSpec, *, topic: Any | None, storage_class: str, mirror: Mapping[str, Mapping[str, Any]]
+    stack: StackSpec, *, topic: Any | None, storage_class: str | None, mirror: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
     """Values of kube-prometheus-stack. `mirror` holds registry, repository and tag of each image that `images`
     names.
@@ -204,7 +204,8 @@ def values(
     claim = {
         "volumeClaimTemplate": {
             "spec": {
-                "storageClassName": storage_class,
+                # A shared file system is no place for a database of samples: without a class, the cluster's default.
+                **({"storageClassName": storage_class} if storage_class else {}),
                 "accessModes": ["ReadWriteOnce"],
                 "resources": {"requests": {"storage": f"{disk}Gi"}},
             }

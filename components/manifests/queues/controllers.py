@@ -1,7 +1,7 @@
 """Settings of the Kueue and JobSet controllers, as values of their Helm charts.
 
-Hides how they are sized: at their defaults (50 requests a second in older releases of Kueue, 512 MiB) a gang of 1,250
-pods takes a minute more to start, or the controller runs out of memory in the middle of it.
+They must be sized by the stack. At the defaults (50 requests a second in older releases of Kueue, 512 MiB) a gang of
+1,250 pods takes a minute more to start, or the controller runs out of memory on the way.
 """
 
 from __future__ import annotations
@@ -11,12 +11,20 @@ from typing import Any
 
 import yaml
 
+from components.manifests.jobs import limits
+from components.planning import nodes, turnover
 from components.spec.stack import StackSpec
 
 FRAMEWORKS = ("batch/job", "jobset.x-k8s.io/jobset")
 REQUESTS_PER_SECOND = 1000
 BURST = 2000
 _LARGE_STACK_NODES = 64
+# Namespaces whose jobs wait in queues (components/manifests/namespaces.py).
+JOBS = {"trainshed.io/jobs": "true"}
+# Machines that EC2 has not got at once are asked for again and again. Unverified: generous.
+_BUYING_MINUTES = 10
+# Kueue's own order of strategies (its documentation, Fair Sharing).
+FAIR_SHARING = {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,13 +46,30 @@ def size(stack: StackSpec) -> Size:
     """Small stacks share small system nodes; large ones get what 1,250-node gangs took (Kueue 102 MiB, JobSet 56) many
     times over.
     """
-    if sum(pool.max_nodes for pool in stack.pools) <= _LARGE_STACK_NODES:
+    if not _large(stack):
         return Size(millicpu=250, memory_mib=1024)
     return Size(millicpu=1000, memory_mib=4096)
 
 
-def kueue_configuration() -> dict[str, Any]:
+def replicas(stack: StackSpec) -> int:
+    """Two on large stacks, where an hour without a queue costs more than a controller; one elsewhere."""
+    spread = stack.cluster is None or stack.cluster.system_pool.nodes > 1
+    return 2 if _large(stack) and spread else 1
+
+
+def _large(stack: StackSpec) -> bool:
+    return sum(pool.max_nodes for pool in stack.pools) > _LARGE_STACK_NODES
+
+
+def boot_minutes(stack: StackSpec) -> int:
+    """What a job waits for its nodes where they are bought for it, at the longest; 0 where all are there."""
+    bought = [pool for pool in stack.pools if nodes.bought_nodes(pool)]
+    return turnover.BOOT_MINUTES_WITH_CARDS + _BUYING_MINUTES if bought else 0
+
+
+def kueue_configuration(stack: StackSpec) -> dict[str, Any]:
     """Kueue's own configuration file."""
+    boot = boot_minutes(stack)
     return {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
@@ -64,26 +89,37 @@ def kueue_configuration() -> dict[str, Any]:
         },
         "clientConnection": {"qps": REQUESTS_PER_SECOND, "burst": BURST},
         "waitForPodsReady": {
-            # A first start pulls a large image on every node and passes the gate; a restart finds the image there.
-            "timeout": "30m",
-            "recoveryTimeout": "15m",
+            # Never before a worker's own probe gives up: pulling, the gate, and the way to the first heartbeat.
+            "timeout": f"{limits.queue_minutes(boot)}m",
+            "recoveryTimeout": f"{limits.queue_minutes(boot)}m",
             "blockAdmission": False,
             "requeuingStrategy": {
                 "timestamp": "Eviction",
-                "backoffLimitCount": 10,
+                # No limit: a workload that is requeued too often would be deactivated without a word to anybody.
                 "backoffBaseSeconds": 60,
                 "backoffMaxSeconds": 3600,
             },
         },
+        # Jobs without a queue are refused before they get here (components/manifests/admission.py).
         "manageJobsWithoutQueueName": False,
-        "managedJobsNamespaceSelector": {
-            "matchExpressions": [
-                {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "kueue-system"]}
-            ]
-        },
+        # The chart's webhooks select the same namespaces: jobs of other charts never wait for Kueue.
+        "managedJobsNamespaceSelector": {"matchLabels": JOBS},
+        **({"fairSharing": FAIR_SHARING} if any(queue.weight is not None for queue in stack.queues) else {}),
         "integrations": {"frameworks": list(FRAMEWORKS)},
         "objectRetentionPolicies": {"workloads": {"afterFinished": "168h"}},
     }
+
+
+def _apart(name: str) -> list[dict[str, Any]]:
+    """The two replicas on two nodes, if there are two with room."""
+    return [
+        {
+            "maxSkew": 1,
+            "topologyKey": "kubernetes.io/hostname",
+            "whenUnsatisfiable": "ScheduleAnyway",
+            "labelSelector": {"matchLabels": {"app.kubernetes.io/name": name}},
+        }
+    ]
 
 
 def _placement(stack: StackSpec) -> dict[str, Any]:
@@ -102,11 +138,13 @@ def kueue_values(stack: StackSpec, *, registry: Any = None) -> dict[str, Any]:
         "enablePrometheus": False,
         "controllerManager": {
             "featureGates": [{"name": "TopologyAwareScheduling", "enabled": True}],
-            "replicas": 1,
+            "replicas": replicas(stack),
+            "podDisruptionBudget": {"enabled": replicas(stack) > 1, "minAvailable": 1},
+            "topologySpreadConstraints": _apart("kueue") if replicas(stack) > 1 else [],
             "manager": manager,
             **_placement(stack),
         },
-        "managerConfig": {"controllerManagerConfigYaml": yaml.safe_dump(kueue_configuration(), sort_keys=False)},
+        "managerConfig": {"controllerManagerConfigYaml": yaml.safe_dump(kueue_configuration(stack), sort_keys=False)},
     }
 
 
@@ -114,7 +152,8 @@ def jobset_values(stack: StackSpec, *, registry: Any = None) -> dict[str, Any]:
     """Values of the JobSet chart."""
     values: dict[str, Any] = {
         "controller": {
-            "replicas": 1,
+            "replicas": replicas(stack),
+            "podDisruptionBudget": {"enabled": replicas(stack) > 1, "minAvailable": 1},
             "leaderElection": {"enable": True},
             "clientConnection": {"qps": REQUESTS_PER_SECOND, "burst": BURST},
             "resources": size(stack).resources(),
@@ -128,7 +167,7 @@ def aggregated_roles() -> list[dict[str, Any]]:
     """The chart's two roles that Kubernetes fills from other roles, in the chart's own words.
 
     They are declared beside the release so that they go before it. While Helm deletes the roles they are filled from,
-    Kubernetes fills them again, and makes one anew that Helm has just deleted; Helm would then wait for it to go until
+    Kubernetes fills them again, and recreates one that Helm has just deleted; Helm would then wait for it to go until
     its time is over.
     """
     return [

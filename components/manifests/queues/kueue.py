@@ -1,7 +1,7 @@
 """Kueue's objects for a stack: topologies, flavors, queues, cohorts, priorities, and the controllers' own settings.
 
-Hides Kueue's rules: a flavor's tolerations equal its pool's taints, the lowest topology level is the host (only then
-does Kueue look at taints), and a queue covers every resource a job may ask for, or the job waits for ever.
+Kueue's rules must hold: a flavor's tolerations equal its pool's taints, the lowest topology level is the host (only
+then does Kueue look at taints), and a queue covers every resource that a job may ask for, or the job waits for ever.
 """
 
 from __future__ import annotations
@@ -106,9 +106,28 @@ def quota(queue: QueueSpec, pool: PoolSpec, cat: Catalog) -> dict[str, str]:
     return amounts
 
 
+def part_of(count: int | None, pool: PoolSpec, cat: Catalog) -> dict[str, str] | None:
+    """So many cards of the pool, or nodes of one without cards, with all that their nodes hold; None for no limit."""
+    machine = whole_node.machine_of(pool, cat)
+    if machine is None or count is None:
+        return None
+    if not machine.cards.count:
+        return machine.quota(Nodes(count))
+    cards = Cards(count)
+    amounts = machine.quota(cards.whole_nodes(machine.cards) + Nodes(1 if cards.rest(machine.cards).count else 0))
+    return amounts | ({machine.resource_name: quantities.whole(count)} if machine.resource_name else {})
+
+
 def cluster_queue(queue: QueueSpec, pool: PoolSpec, cat: Catalog) -> Manifest:
     amounts = quota(queue, pool, cat)
-    resources = [{"name": name, "nominalQuota": amount} for name, amount in amounts.items()]
+    limits = {
+        "borrowingLimit": part_of(queue.borrow, pool, cat),
+        "lendingLimit": part_of(queue.lend, pool, cat),
+    }
+    resources = [
+        {"name": name, "nominalQuota": amount, **{key: part[name] for key, part in limits.items() if part is not None}}
+        for name, amount in amounts.items()
+    ]
     spec: Manifest = {
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": queue.namespace}},
         "queueingStrategy": "BestEffortFIFO",
@@ -128,6 +147,8 @@ def cluster_queue(queue: QueueSpec, pool: PoolSpec, cat: Catalog) -> Manifest:
         spec["stopPolicy"] = "Hold" if queue.hold else "None"
     if queue.cohort:
         spec["cohortName"] = queue.cohort
+    if queue.weight is not None:
+        spec["fairSharing"] = {"weight": str(queue.weight)}
     return _object("ClusterQueue", queue.name, spec)
 
 

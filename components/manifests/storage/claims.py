@@ -17,7 +17,7 @@ from components.planning.mounted_folders import Mount
 from components.spec.stack import StackSpec
 
 # The FSx driver mounts SINGLE_NODE_WRITER and MULTI_NODE_MULTI_WRITER alone, and the kubelet asks for a volume's first
-# mode: ReadOnlyMany ends in "Volume capability not supported". Who may only read is told at the volume and at each
+# mode: ReadOnlyMany ends in "Volume capability not supported". Read-only access is set at the volume and at each
 # mount. Source: kubernetes-sigs/aws-fsx-csi-driver 5b22712 (1.9.0) pkg/driver/controller.go `volumeCaps`, node.go; its
 # #164.
 ACCESS_MODE: Final = "ReadWriteMany"

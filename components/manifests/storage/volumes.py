@@ -1,6 +1,6 @@
 """The volumes of a job's pods: claims on the parallel file system, shared memory, the node's local disks.
 
-Hides where each is mounted; datasets can be read only, whatever the program tries.
+Every volume has a fixed mount path. Datasets are mounted read-only, whatever the program tries.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ DATASETS_PATH: Final = mounted_folders.PATHS["datasets"]
 CHECKPOINTS_PATH: Final = mounted_folders.PATHS["checkpoints"]
 TASK_PATH: Final = "/etc/task"
 CACHE_PATH: Final = "/cache"
+PROGRAMS: Final = "programs"  # the volume of this project's own programs
+PROGRAMS_PATH: Final = "/opt/trainshed"
 HEARTBEAT_PATH: Final = "/run/trainshed/heartbeat"
 SHARED_MEMORY_PATH: Final = "/dev/shm"
 # Data loaders and the collective library's intra-node rings: some 8 GiB a card, and never more than a quarter of the
@@ -45,6 +47,7 @@ def volumes(task: TaskSpec, machine: Machine, claims: Mapping[Content, str]) -> 
         },
         {"name": "heartbeat", "emptyDir": {"medium": "Memory", "sizeLimit": quantities.mebi(_HEARTBEAT_MIB)}},
         {"name": "cache", "emptyDir": {}},
+        {"name": PROGRAMS, "configMap": {"name": f"{task.task}-programs"}},
     ]
     if task.storage.dataset:
         found.append({"name": "datasets", "persistentVolumeClaim": {"claimName": claims["datasets"], "readOnly": True}})
@@ -59,6 +62,7 @@ def mounts(task: TaskSpec) -> list[dict[str, Any]]:
         {"name": "shared-memory", "mountPath": SHARED_MEMORY_PATH},
         {"name": "heartbeat", "mountPath": HEARTBEAT_PATH},
         {"name": "cache", "mountPath": CACHE_PATH},
+        {"name": PROGRAMS, "mountPath": PROGRAMS_PATH, "readOnly": True},
     ]
     if task.storage.dataset:
         found.append({"name": "datasets", "mountPath": DATASETS_PATH, "readOnly": True})

@@ -1,6 +1,6 @@
 """What Kubernetes objects make AWS charge: volumes behind claims, load balancers behind services.
 
-Hides where a claim may stand: as an object, in a stateful set, deep in a chart's values.
+A claim may stand as an object, in a stateful set, or deep in a chart's values; all are found.
 """
 
 from __future__ import annotations

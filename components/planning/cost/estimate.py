@@ -1,7 +1,7 @@
 """What declared resources cost a month, from low over expected to high, what is owed whatever is used, and what has no
 known price.
 
-A price that nobody knows is listed and left out of the sum, never taken as zero.
+A price that isn't known is listed and left out of the sum, never taken as zero.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from typing import Any
 
 from components import file_systems
 from components.catalog import Catalog
-from components.planning.cost import claims, machines, network, services, storage, watching
+from components.planning.cost import bought, claims, machines, network, services, storage, watching
 from components.planning.cost.free import FREE
 from components.planning.cost.lines import Commitment, Line, Pricer, Setting, Unpriced
 from components.record import Record
 from components.spec.stack import StackSpec
 
 PRICERS: Mapping[str, Pricer] = {
+    **bought.PRICERS,
     **machines.PRICERS,
     **network.PRICERS,
     **services.PRICERS,

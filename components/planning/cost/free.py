@@ -1,6 +1,6 @@
 """Resource types that AWS does not charge for by themselves.
 
-Hides nothing but a list; what their use costs is priced where it happens.
+What their use costs is priced where it happens.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ FREE = frozenset(
         "aws:ec2/securityGroupRule:SecurityGroupRule",
         "aws:iam/openIdConnectProvider:OpenIdConnectProvider",
         "aws:autoscaling/schedule:Schedule",
-        "aws:autoscaling/tag:Tag",
         "aws:budgets/budget:Budget",
         "aws:costexplorer/anomalyMonitor:AnomalyMonitor",
         "aws:costexplorer/anomalySubscription:AnomalySubscription",
@@ -44,6 +43,7 @@ FREE = frozenset(
         "aws:eks/accessEntry:AccessEntry",
         "aws:eks/accessPolicyAssociation:AccessPolicyAssociation",
         "aws:eks/addon:Addon",
+        "aws:eks/identityProviderConfig:IdentityProviderConfig",
         "aws:eks/podIdentityAssociation:PodIdentityAssociation",
         "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation",
         "aws:iam/instanceProfile:InstanceProfile",
@@ -66,6 +66,7 @@ FREE = frozenset(
         "aws:scheduler/scheduleGroup:ScheduleGroup",
         "aws:sns/topicPolicy:TopicPolicy",
         "aws:sns/topicSubscription:TopicSubscription",
+        "aws:sqs/queuePolicy:QueuePolicy",
         "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule",
         "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
     }

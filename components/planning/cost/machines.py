@@ -1,7 +1,5 @@
-"""What nodes cost: machines by how they are bought, their root volumes and metrics, and what is owed for reservations
-and blocks.
-
-Hides how a node group finds its machine type, and what share of an autoscaled pool is taken as running.
+"""What node groups cost: machines by how they are bought, their root volumes and metrics, and what is owed for
+reservations and blocks.
 """
 
 from __future__ import annotations
@@ -25,13 +23,10 @@ from components.planning.cost.lines import (
     used,
 )
 from components.planning.cost.network import between_zones
+from components.planning.cost.sizes import GROUP, TEMPLATE, sizes_of, types_of
 from components.record import Record
 
-GROUP = "aws:eks/nodeGroup:NodeGroup"
-TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
 RESERVATION = "aws:ec2/capacityReservation:CapacityReservation"
-# A pool that follows its queue is taken as half used between its two sizes: no record says how busy it will be.
-EXPECTED_SHARE = 0.5
 # EC2 User Guide, "Manage detailed monitoring": seven metrics an instance beside the free five-minute ones.
 DETAILED_METRICS = 7
 GP3_FREE_IOPS, GP3_FREE_MIB_PER_S = 3000, 125
@@ -41,37 +36,12 @@ LOWEST_SPOT_SHARE = 0.1
 Buying = Literal["on-demand", "spot", "block"]
 
 
-def types_of(group: Record, template: Record | None) -> list[str]:
-    """The machine types a group may be made of."""
-    named: Any = group.inputs.get("instanceTypes") or []
-    own = template.inputs.get("instanceType") if template else None
-    return [str(each) for each in named] or ([str(own)] if own else [])
-
-
-def sizes_of(group: Record) -> Range:
-    """Smallest, expected and largest size."""
-    scaling = group.part("scalingConfig")
-    low, high = float(scaling.get("minSize") or 0), float(scaling.get("maxSize") or 0)
-    desired = scaling.get("desiredSize")
-    if low == high:
-        return low, float(desired) if isinstance(desired, int | float) else low, high
-    return low, low + EXPECTED_SHARE * (high - low), high
-
-
-def nodes_of(setting: Setting) -> Range:
-    """Nodes of the whole stack."""
-    sizes = [sizes_of(each) for each in setting.of(GROUP)]
-    return sum(each[0] for each in sizes), sum(each[1] for each in sizes), sum(each[2] for each in sizes)
-
-
 def node_group(group: Record, given: Setting) -> Found:
     """Machines, root volumes and metrics of one node group, from its smallest to its largest size."""
     template = group.one(given.by_urn, TEMPLATE)
     low, expected, high = sizes_of(group)
     if high == 0:
         return
-    if low == 0 and _stands_in(group, template, given.by_urn):
-        expected = 0.0
     sizes = (low, expected, high)
     label = f"{group.name}: {', '.join(types_of(group, template)) or 'machines of unknown type'}"
     machines = [given.cat.instances[each] for each in types_of(group, template) if each in given.cat.instances]
@@ -83,15 +53,8 @@ def node_group(group: Record, given: Setting) -> Found:
         yield from _machines(group, template, label, machines, sizes, given)
     yield from _volumes(group, template, sizes, given)
     yield from _metrics(group, template, sizes, given)
-    yield from between_zones(group, sizes, given)
-
-
-def _stands_in(group: Record, template: Record | None, by_urn: Mapping[str, Record]) -> bool:
-    """Whether the group only runs when the spot group of the same template finds no machines."""
-    if template is None or group.inputs.get("capacityType") == "SPOT":
-        return False
-    others = (each for each in by_urn.values() if each.type == GROUP and template.urn in each.depends_on)
-    return any(each.inputs.get("capacityType") == "SPOT" for each in others)
+    subnets: Any = group.inputs.get("subnetIds")
+    yield from between_zones(group, len(subnets) if isinstance(subnets, list) else 0, sizes, given)
 
 
 def _reservation(template: Record | None) -> str:
@@ -203,9 +166,12 @@ def _block(label: str, urn: str, window: Window, rate: float | None) -> Commitme
 
 
 def _volumes(group: Record, template: Record | None, sizes: Range, given: Setting) -> Found:
-    """Capacity of the root volumes, and the operations and throughput bought beyond what gp3 includes."""
     mappings: Any = (template.inputs.get("blockDeviceMappings") if template else None) or []
-    disks: list[Mapping[str, Any]] = [each.get("ebs") or {} for each in mappings]
+    yield from root_volumes(group, [each.get("ebs") or {} for each in mappings], sizes, given)
+
+
+def root_volumes(of: Record, disks: Sequence[Mapping[str, Any]], sizes: Range, given: Setting) -> Found:
+    """Capacity of the root volumes, and the operations and throughput bought beyond what gp3 includes."""
     amounts = {
         "ebs-gp3": ("GB", sum(float(each.get("volumeSize") or 0) for each in disks)),
         "ebs-gp3-iops": ("IOPS", sum(max(0.0, float(each.get("iops") or 0) - GP3_FREE_IOPS) for each in disks)),
@@ -223,15 +189,19 @@ def _volumes(group: Record, template: Record | None, sizes: Range, given: Settin
         if amount:
             totals = (sizes[0] * amount, sizes[1] * amount, sizes[2] * amount)
             basis = f"{between(sizes[0], sizes[2], 'machines')} x {amount:g} {unit}"
-            yield from used(group, given, item, f"{group.name}: {names[item]}", totals, basis)
+            yield from used(of, given, item, f"{of.name}: {names[item]}", totals, basis)
 
 
 def _metrics(group: Record, template: Record | None, sizes: Range, given: Setting) -> Found:
-    if template is None or str(template.part("monitoring").get("enabled")).lower() != "true":
-        return
+    if template is not None and str(template.part("monitoring").get("enabled")).lower() == "true":
+        yield from detailed_metrics(group, sizes, given)
+
+
+def detailed_metrics(of: Record, sizes: Range, given: Setting) -> Found:
+    """What detailed monitoring adds to the metrics that are free of charge."""
     totals = (sizes[0] * DETAILED_METRICS, sizes[1] * DETAILED_METRICS, sizes[2] * DETAILED_METRICS)
     basis = f"{between(sizes[0], sizes[2], 'machines')} x {DETAILED_METRICS} metrics"
-    yield from used(group, given, "metrics-custom", f"{group.name}: detailed monitoring", totals, basis)
+    yield from used(of, given, "metrics-custom", f"{of.name}: detailed monitoring", totals, basis)
 
 
 def reservation(resource: Record, given: Setting) -> Found:

@@ -1,6 +1,6 @@
 """What the network costs: gateways, addresses, endpoints, and bytes between zones and out of the region.
 
-Hides the use that no resource tells (bytes a month), taken as wide ranges and named in each line's basis.
+Use that no resource states (bytes a month) is taken as a wide range, which each line names in its basis.
 """
 
 from __future__ import annotations
@@ -45,21 +45,17 @@ def nat(resource: Record, given: Setting) -> Found:
         yield from used(resource, given, "data-cross-zone", f"{name}: cross-zone traffic", amounts, basis)
 
 
-def between_zones(group: Record, sizes: Range, given: Setting) -> Found:
+def between_zones(of: Record, zones: int, sizes: Range, given: Setting) -> Found:
     """What nodes spread over zones send to other zones; a pool in one zone keeps its bytes there."""
-    subnets: Any = group.inputs.get("subnetIds")
-    if not isinstance(subnets, list) or len(subnets) < 2:
+    if zones < 2:
         return
     amounts = (
         sizes[0] * CROSS_ZONE_GB_A_NODE[0] * BOTH_SIDES,
         sizes[1] * CROSS_ZONE_GB_A_NODE[1] * BOTH_SIDES,
         sizes[2] * CROSS_ZONE_GB_A_NODE[2] * BOTH_SIDES,
     )
-    basis = (
-        f"{between(CROSS_ZONE_GB_A_NODE[0], CROSS_ZONE_GB_A_NODE[2], 'GB')} a machine in {len(subnets)} zones, both"
-        " sides"
-    )
-    yield from used(group, given, "data-cross-zone", f"{group.name}: cross-zone traffic", amounts, basis)
+    basis = f"{between(CROSS_ZONE_GB_A_NODE[0], CROSS_ZONE_GB_A_NODE[2], 'GB')} a machine in {zones} zones, both sides"
+    yield from used(of, given, "data-cross-zone", f"{of.name}: cross-zone traffic", amounts, basis)
 
 
 def address(resource: Record, given: Setting) -> Found:

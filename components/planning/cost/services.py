@@ -1,6 +1,6 @@
 """What the control plane, keys, notifications and budgets cost.
 
-Hides when Kubernetes' extended support is charged: by the cluster's version, its support type and the day.
+Kubernetes' extended support is charged by the cluster's version, its support type and the day.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What stored bytes cost: file systems with their metadata and backups, buckets with their requests and copies,
 volumes, images.
 
-Hides the use that no resource tells, taken as ranges; AWS' GB of storage is 2^30 bytes, so a stack file's GiB count as
-they are.
+Use that no resource states is taken as a range. AWS' GB of storage is 2^30 bytes, so a stack file's GiB count as they
+are.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def standard(gigabytes: float, given: Setting) -> float | None:
 
 
 def bucket(resource: Record, given: Setting) -> Found:
-    """A bucket's contents and requests: the dataset's size from the stack file, small for logs, unpriced where nobody
-    told.
+    """A bucket's contents and requests: the dataset's size from the stack file, small for logs, unpriced where the
+    size isn't given.
     """
     what = f"{resource.name}: objects"
     if "dataset" in resource.name:

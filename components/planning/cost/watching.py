@@ -1,7 +1,7 @@
-"""What watching costs: logs by the number of nodes, metrics, alarms, the audit trail, threat detection, recorded
-configuration.
+"""What monitoring and audit cost: logs by the number of nodes, metrics, alarms, the audit trail, threat detection,
+recorded configuration.
 
-Hides the volumes that no resource tells, taken as ranges that grow with the nodes.
+Volumes that no resource states are taken as ranges that grow with the nodes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from components.planning.cost.lines import Found, Line, Pricer, Range, Setting, Unpriced, between, flat, used
-from components.planning.cost.machines import GROUP, TEMPLATE, nodes_of, sizes_of, types_of
+from components.planning.cost.sizes import nodes_of, vcpus_of
 from components.record import Record
 
 # GB a month that one group of logs takes in: of its own, and for each node.
@@ -101,7 +101,7 @@ def detector_feature(resource: Record, given: Setting) -> Found:
 
 def _runtime(resource: Record, given: Setting) -> Found:
     what = f"{resource.name}: runtime monitoring"
-    vcpus = _vcpus(given)
+    vcpus = vcpus_of(given)
     usd = [_runtime_usd(each, given) for each in vcpus]
     if any(each is None for each in usd):
         yield Unpriced(what=what, why=f"no price is known in {given.region}", urn=resource.urn)
@@ -109,16 +109,6 @@ def _runtime(resource: Record, given: Setting) -> Found:
     low, expected, high = (each or 0.0 for each in usd)
     basis = f"{between(vcpus[0], vcpus[2], 'vCPU')}, cheaper above 500 and 5,000"
     yield Line(what=what, urn=resource.urn, low=low, expected=expected, high=high, basis=basis, unverified=True)
-
-
-def _vcpus(given: Setting) -> Range:
-    totals = [0.0, 0.0, 0.0]
-    for group in given.of(GROUP):
-        types = types_of(group, group.one(given.by_urn, TEMPLATE))
-        counts = [given.cat.instances[each].vcpu for each in types if each in given.cat.instances]
-        for index, size in enumerate(sizes_of(group)):
-            totals[index] += size * max(counts, default=0)
-    return totals[0], totals[1], totals[2]
 
 
 def _runtime_usd(vcpus: float, given: Setting) -> float | None:

@@ -1,6 +1,6 @@
 """Rules over how machines are bought: reservations, Capacity Blocks, spot and on demand.
 
-Hides nothing; each rule is one way in which paid machines stay idle, or wanted ones never come.
+Each rule is one way in which paid machines stay idle, or wanted ones never come.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def _vendor(machine: nodes.InstanceType) -> str | None:
 
 @rule(each="pools")
 def block_times_are_of_this_age(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
-    """A year with a digit too few or too many is told before anything is reckoned from it."""
+    """A year with a digit too few or too many is reported before anything is computed from it."""
     for path, pool in on_aws(stack):
         capacity = pool.capacity
         if not isinstance(capacity, Block):
@@ -301,7 +301,7 @@ def spot_can_be_lost(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
 
 @rule(each="pools")
 def on_demand_is_meant(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
-    """Machines with cards bought by the hour, at once: told with their price before they are."""
+    """Machines with cards bought by the hour at once: a warning with their price, before they are bought."""
     for path, pool in on_aws(stack):
         machines = known(pool, cat)
         kind = nodes.capacity_kind(pool, spot_preprocessing=stack.spot_preprocessing)
@@ -310,24 +310,21 @@ def on_demand_is_meant(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             or not machines[0].cards
             or kind != "on-demand"
             or not isinstance(pool.capacity, OnDemand)
-            or not pool.min_nodes
+            or not nodes.fixed_nodes(pool)
         ):
             continue
         machine = machines[0]
         price = cat.price(machine.name, stack.region)
-        said = f"{pool.min_nodes} x {machine.name} are bought on demand as soon as the pool is made"
-        said += (
-            f", at {price[0] * pool.min_nodes:,.2f} USD an hour"
-            if price
-            else "; the catalog has no price for them here"
-        )
+        count = nodes.fixed_nodes(pool)
+        said = f"{count} x {machine.name} are bought on demand as soon as the pool is made"
+        said += f", at {price[0] * count:,.2f} USD an hour" if price else "; the catalog has no price for them here"
         hint = f"use nodes: {{min: 0, max: {pool.max_nodes}}} to buy them when a job waits"
         yield Problem(id="on-demand-at-once", path=f"{path}.nodes", said=said, hint=hint, severity="warning")
 
 
 @rule()
 def nodes_fit_cluster(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
-    """A cluster has an end, and a slip of some digits must not be planned node group by node group."""
+    """A cluster's size is limited: a number with a digit too many must not be planned node group by node group."""
     most = cat.limits.nodes_per_cluster.value
     pools = list(on_aws(stack))
     total = sum(pool.max_nodes for _, pool in pools)
@@ -346,7 +343,7 @@ def node_groups_fit_cluster(stack: StackSpec, cat: Catalog) -> Iterator[Problem]
     for _, pool in on_aws(stack):
         if not placeable(pool, cat):
             return
-        counts.append((pool.name, placement.groups(pool, cat=cat, spot_preprocessing=stack.spot_preprocessing)))
+        counts.append((pool.name, placement.groups(pool, cat=cat)))
     system = 1 if stack.cluster else 0
     total = sum(count for _, count in counts) + system
     if total > limit.value:

@@ -1,6 +1,6 @@
 """Rules on the cluster: its version, who reaches it, its add-ons, its control plane and the tags of everything.
 
-Hides EKS's calendar and refusals; there is no clock here, so a version's support is judged on the catalog's day.
+Nothing here reads a clock: a version's support is judged on the catalog's day.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 
 from components.catalog import Catalog, UnknownInstanceType, UnknownKubernetesVersion, regions
-from components.naming import did_you_mean
+from components.naming import did_you_mean, listed
 from components.planning import addons
 from components.planning.rules.registry import rule, until_unread
 from components.problems import Problem, Where
@@ -134,7 +134,7 @@ def administrators_are_roles(stack: StackSpec, cat: Catalog) -> Iterator[Problem
     """Somebody can enter the cluster, by an ARN that an access entry takes."""
     if stack.cluster is None:
         return
-    if not stack.cluster.admins:
+    if not stack.cluster.admins and not any(who.startswith("arn:") for who in stack.access.admins):
         said = (
             "no administrator is named, so whoever creates the cluster becomes its only one, and no stack file says who"
             " that was"
@@ -180,6 +180,41 @@ def addons_are_known(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             said = f"no version of the add-on {name} is known for Kubernetes {cluster.version}"
             hint = f"write its version, or use Kubernetes {others[-1]}" if others else "write its version"
             yield Problem(id="addon-version-missing", path=f"{path}.version", said=said, hint=hint)
+
+
+@rule()
+def addons_may_call_aws(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
+    """An add-on that calls AWS has rights of its own, and one that doesn't is given none in vain."""
+    cluster = stack.cluster
+    for name, own in sorted(cluster.addons.items()) if cluster else ():
+        path, known = f"cluster.addons.{name}", cat.addons.known.get(name)
+        caller = addons.CALLERS.get(name)
+        if caller is not None and not (own.policies or caller.policies):
+            said = f"{name} calls AWS, no policy of AWS's fits what it may do here, and without one it is denied"
+            hint = "name the managed policies of its role as policies, by ARN"
+            yield Problem(id="addon-without-identity", path=f"{path}.policies", said=said, hint=hint)
+        elif own.policies and caller is None and (known is None or known.service_account is None):
+            said = f"{name} has no service account that calls AWS"
+            yield Problem(id="addon-policies-unused", path=f"{path}.policies", said=said, hint="take policies out")
+        if name == "amazon-cloudwatch-observability":
+            said = f"{name} makes log groups that are kept for ever, and metrics beside those of this stack"
+            hint = "set the retention of /aws/containerinsights/* yourself, or take it out"
+            yield Problem(id="addon-logs-for-ever", path=path, said=said, hint=hint, severity="warning")
+
+
+@rule()
+def addons_bring_nothing_twice(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
+    """The stack runs Prometheus with its exporters already."""
+    for name in sorted(stack.cluster.addons) if stack.cluster else ():
+        if name in addons.SECOND:
+            said = f"{name} brings {addons.SECOND[name]}, which this stack runs already"
+            yield Problem(
+                id="addon-twice",
+                path=f"cluster.addons.{name}",
+                said=said,
+                hint="take it out: Prometheus in the namespace monitoring has these metrics",
+                severity="warning",
+            )
 
 
 def _version_fits(name: str, version: str, cluster: ClusterSpec, path: str) -> Iterator[Problem]:
@@ -268,6 +303,13 @@ def system_pool_fits(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
         said = f"{instance.name} is not offered in {stack.region}"
         hint = "use a general type such as m7i.2xlarge"
         yield Problem(id="instance-type-not-offered", path="cluster.system_pool.instance_type", said=said, hint=hint)
+    elif stack.region in regions.known(cat) and not any(
+        zone in stack.zones for zone in cat.zones_offering(instance.name, stack.region)
+    ):
+        sold = cat.zones_offering(instance.name, stack.region)
+        said = f"no zone of the network offers {instance.name}"
+        hint = f"add {listed(sold, 'or')} to network.zones, or use another type"
+        yield Problem(id="zone-without-type", path="cluster.system_pool.instance_type", said=said, hint=hint)
     if pool.nodes == 1:
         said = "one system node: CoreDNS and every controller stop when it does"
         yield Problem(

@@ -1,6 +1,6 @@
-"""Rules over pools and fabrics: who can have which, and what would cost bandwidth unnoticed.
+"""Rules over pools and fabrics: which pool can have which fabric, and what would cost bandwidth unnoticed.
 
-Hides nothing; the adapters say themselves why a machine can't have them.
+The adapters themselves say why a machine can't have a fabric.
 """
 
 from __future__ import annotations
@@ -47,17 +47,57 @@ def fabric_fits_machines(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             reason = fabric.refusal(pool, machine)
             if reason:
                 yield Problem(
-                    id="fabric-unfit", path=f"pools[{index}].fabric", said=reason, hint=_instead(machine, cat)
+                    id="fabric-unfit", path=f"pools[{index}].fabric", said=reason, hint=_instead(machine, cat, fabric)
                 )
                 break
 
 
-def _instead(machine: fabrics.Node, cat: Catalog) -> str:
+def _instead(machine: fabrics.Node, cat: Catalog, fabric: fabrics.Fabric) -> str:
     if not isinstance(machine, InstanceType):
-        return "use infiniband or roce with hosts.rdma_devices, or tcp"
+        return "use infiniband with hosts.rdma_devices, roce with those and hosts.networks, or tcp"
+    if machine.efa and not fabric.on_aws:
+        return "use fabric: efa, or tcp"
     same = [other for other in cat.instances.values() if other.family == machine.family and other.efa]
     names = [other.name for other in sorted(same, key=lambda other: (other.vcpu, other.name))]
     return f"use fabric: tcp, or a type that does: {', '.join(names)}" if names else "use fabric: tcp"
+
+
+@rule(each="pools")
+def adapters_are_named(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
+    """Machines of one's own often have Ethernet cards that speak RDMA too, and the collective library can't tell."""
+    for index, pool in enumerate(stack.pools):
+        hosts, path = pool.hosts, f"pools[{index}].hosts"
+        if hosts is None:
+            continue
+        rdma = pool.fabric in ("infiniband", "roce")
+        if rdma and not hosts.rdma_adapters:
+            said = (
+                f'NCCL on nodes of pool "{pool.name}" takes every adapter of the mlx5 driver, the Ethernet cards of'
+                " storage and management among them"
+            )
+            hint = "name the adapters of the cards' network, as ibv_devices lists them: rdma_adapters: [mlx5_0, …]"
+            yield Problem(id="adapters-unnamed", path=f"{path}.rdma_adapters", said=said, hint=hint, severity="note")
+        elif hosts.rdma_adapters and not rdma:
+            said = f'pool "{pool.name}" has no fabric that uses RDMA adapters'
+            hint = "take them out, or use fabric: infiniband or roce"
+            yield Problem(id="adapters-unused", path=f"{path}.rdma_adapters", said=said, hint=hint, severity="warning")
+
+
+@rule(each="pools")
+def hosts_keep_less_than_they_have(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
+    """What the system keeps leaves something to a worker."""
+    for index, pool in enumerate(stack.pools):
+        if pool.hosts is None:
+            continue
+        kept = (
+            ("reserved_vcpu", pool.hosts.reserved_vcpu, pool.hosts.vcpu),
+            ("reserved_memory_gib", pool.hosts.reserved_memory_gib, pool.hosts.memory_gib),
+        )
+        for key, part, whole in kept:
+            if part is not None and part >= whole:
+                said = f"{part} of {whole} are kept for the system, and nothing is left for a worker"
+                path, hint = f"pools[{index}].hosts.{key}", f"use {whole - 1} at most"
+                yield Problem(id="hosts-reserve-all", path=path, said=said, hint=hint)
 
 
 @rule(each="pools")

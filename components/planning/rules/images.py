@@ -1,7 +1,7 @@
 """Rules over what a pool's nodes boot from: image families that exist and drive the cards, and a root volume that holds
 images.
 
-Hides which families are still made, and how gp3 sells speed by size.
+An image family must still be made. A gp3 volume's throughput and operations are limited by its size.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ _MIB_PER_S_PER_IOPS = 0.25
 
 @rule(each="pools")
 def pool_image_fits(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
-    """An image family that exists, is still made, and drives the machine's cards; or an image of one's own, whole."""
+    """An image family that exists, is still made, and drives the machine's cards; or a custom image with all that it
+    needs.
+    """
     for path, pool in on_aws(stack):
         machines = known(pool, cat)
         if pool.image_id and pool.image_release:
@@ -94,7 +96,7 @@ def _image(path: str, pool: PoolSpec, machine: InstanceType, cat: Catalog) -> It
 
 @rule(each="pools")
 def pool_image_is_recent(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
-    """A newer release than the pinned one is told, never applied."""
+    """A newer release than the pinned one is reported, never applied."""
     version = stack.cluster.version if stack.cluster else None
     for path, pool in on_aws(stack):
         if not version or not pool.image_release or pool.image_id or not known(pool, cat):

@@ -1,6 +1,6 @@
 """Rules over the machines that mount a file system with EFA: who reaches it over TCP all the same, and why.
 
-Hides nothing of the file system itself. It works over TCP too, so nothing here is an error: what was paid for is idle.
+The file system works over TCP too, so nothing here is an error: what was paid for is idle.
 """
 
 from __future__ import annotations

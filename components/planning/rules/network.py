@@ -1,6 +1,6 @@
 """Rules on zones and address ranges.
 
-Hides AWS's restrictions on ranges; each text names the range that would do.
+AWS restricts ranges; each text names a range that it would accept.
 """
 
 from __future__ import annotations
@@ -9,11 +9,20 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Network
 from itertools import combinations
+from math import ceil
 
-from components.catalog import Catalog
+from components.catalog import Catalog, regions
 from components.naming import listed
 from components.planning import addresses, endpoints
-from components.planning.address_needs import compute_needs, control_need, management_needs
+from components.planning.address_needs import (
+    Need,
+    accelerated,
+    compute_needs,
+    control_need,
+    management_needs,
+    management_share,
+)
+from components.planning.placement import pool_zones
 from components.planning.rules.pools import known, on_aws
 from components.planning.rules.registry import rule
 from components.problems import Problem
@@ -40,13 +49,19 @@ def zones_are_distinct(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
                 said=f"{zone} is named twice",
                 hint="name each zone once",
             )
-    if len(set(zones)) == 1:
-        others = [zone for zone in region_zones(stack.region, cat) if zone != zones[0]]
+    barred = sorted(set(zones) & regions.WITHOUT_CONTROL_PLANE)
+    carrying = regions.control_zones(zones)
+    if barred:
+        said = f"EKS puts no control plane into {listed(barred)}: nodes may lie there, the cluster's own subnets don't"
+        yield Problem(id="zone-without-control-plane", path="network.zones", said=said, severity="note")
+    if len(carrying) < 2:
+        others = [zone for zone in regions.control_zones(region_zones(stack.region, cat)) if zone not in carrying]
         hint = f"add one of {', '.join(others)}" if others else "add another zone of the region"
         yield Problem(
             id="zones-too-few",
             path="network.zones",
-            said="EKS puts its control plane into two zones, and one is named",
+            said="EKS puts its control plane into two zones, and "
+            + ("one is named" if len(set(zones)) == 1 else f"{len(carrying)} of those named can carry it"),
             hint=hint,
         )
 
@@ -232,11 +247,37 @@ def management_range_has_room(stack: StackSpec, cat: Catalog) -> Iterator[Proble
         f" control plane) and has {quarter:,}"
     )
     if smallest < addresses.LARGEST:
-        hint = "no range is large enough: spread the pools over more zones, or use fewer nodes"
+        hint = _beyond_every_range(stack, cat, fullest)
     else:
         base = IPv4Network(f"{IPv4Network(network.cidr).network_address}/{smallest}", strict=False)
         hint = f"the smallest that fits is a /{smallest}, such as {base}"
     yield Problem(id="range-too-small", path="network.cidr", said=said, hint=hint)
+
+
+def _beyond_every_range(stack: StackSpec, cat: Catalog, fullest: Need) -> str:
+    """What to do about nodes that no management range holds: AWS takes none above a /16, and nodes without cards live
+    in the management range alone, whatever ranges there are for compute.
+    """
+    room = 2 ** (32 - addresses.LARGEST - 4) - addresses.RESERVED
+    generic = "no range is large enough: spread the pools over more zones, or use fewer nodes"
+    crowd = [pool for _, pool in on_aws(stack) if known(pool, cat) and not accelerated(pool, cat)]
+    if not crowd:
+        return generic
+    pool = max(crowd, key=lambda each: each.max_nodes)
+    zones = len(pool_zones(pool, stack.zones, cat))
+    own = management_share(pool, zones)
+    each_zone = (room - (fullest.addresses - own.addresses)) // (own.addresses // own.nodes)
+    if each_zone < 1:
+        return generic
+    key = "nodes.max" if pool.autoscaled else "nodes"
+    hint = (
+        f'a /16, the largest, has room for {each_zone:,} nodes of pool "{pool.name}" in each zone: use'
+        f" {key}: {each_zone * zones:,} at most, and larger machines for as much work"
+    )
+    wanted, there = ceil(pool.max_nodes / each_zone), regions.control_zones(region_zones(stack.region, cat))
+    if wanted <= len(there):
+        hint += f"; or spread the pool over {wanted} zones, of {listed(there)}"
+    return hint
 
 
 @rule()

@@ -25,7 +25,7 @@ def alerts_reach_somebody(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
 
 @rule()
 def alerts_can_be_sent(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
-    """On AWS a topic sends mail; on machines of one's own nothing does."""
+    """On AWS a topic sends mail; on the premises nothing does."""
     if stack.on_aws:
         return
     for index, target in enumerate(stack.observability.alerts_to):

@@ -1,7 +1,6 @@
 """Rules over a pool by itself: its name, sizes, machine types, labels and taints.
 
-Hides nothing; each rule is one wrong combination that EC2, EKS or Kubernetes would refuse later, or accept and do
-something else.
+Each rule is one wrong combination that EC2, EKS or Kubernetes would refuse later, or accept and do something else.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ def on_aws(stack: StackSpec) -> Iterator[tuple[str, PoolSpec]]:
 
 
 def known(pool: PoolSpec, cat: Catalog) -> list[InstanceType]:
-    """The pool's types, when the catalog knows every one of them; else none, and the rule on names speaks."""
+    """The pool's types, when the catalog knows every one of them; else none, and the rule on names reports it."""
     return [cat.instances[name] for name in pool.types] if all(name in cat.instances for name in pool.types) else []
 
 
 def placeable(pool: PoolSpec, cat: Catalog) -> bool:
-    """Whether the pool's node groups can be planned; where they can't, the rule on the word at fault speaks."""
+    """Whether the pool's node groups can be planned; where they can't, another rule reports the word at fault."""
     capacity = pool.capacity
     if isinstance(capacity, Reservation) and capacity.sizes and set(capacity.sizes) != set(capacity.ids):
         return False
@@ -48,7 +47,7 @@ def placeable(pool: PoolSpec, cat: Catalog) -> bool:
 
 
 def driven(machine: InstanceType) -> bool:
-    """Whether this project runs such machines; where it doesn't, one rule says so and the others keep quiet."""
+    """Whether this project runs such machines; where it doesn't, one rule reports it and the others report nothing."""
     return not machine.ultraserver and (machine.accelerator is None or accelerators.of(machine) is not None)
 
 
@@ -81,18 +80,18 @@ def former_names_are_free(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     present = {pool.name: f"pools[{index}]" for index, pool in enumerate(stack.pools)}
     seen: dict[str, str] = {}
     for index, pool in enumerate(stack.pools):
-        if pool.formerly is None:
+        if pool.previous_name is None:
             continue
-        taken = present.get(pool.formerly) or seen.get(pool.formerly)
+        taken = present.get(pool.previous_name) or seen.get(pool.previous_name)
         if taken:
             who = "the pool itself" if taken == f"pools[{index}]" else taken
             yield Problem(
                 id="former-name-taken",
-                path=f"pools[{index}].formerly",
-                said=f'the resources of "{pool.formerly}" belong to {who}',
+                path=f"pools[{index}].previous_name",
+                said=f'the resources of "{pool.previous_name}" belong to {who}',
                 hint="name what this pool was called before, which no pool is called now, or take the line away",
             )
-        seen.setdefault(pool.formerly, f"pools[{index}]")
+        seen.setdefault(pool.previous_name, f"pools[{index}]")
 
 
 @rule(each="pools")
@@ -170,7 +169,7 @@ def hosts_have_a_known_vendor(stack: StackSpec, cat: Catalog) -> Iterator[Proble
 
 @rule(each="pools")
 def pool_types_are_alike(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
-    """The autoscaler, the queue and the launch template reckon with one machine per pool."""
+    """The autoscaler, the queue and the launch template assume one size of machine per pool."""
     for path, pool in on_aws(stack):
         machines = known(pool, cat)
         for place, machine in enumerate(machines[1:], start=1):
@@ -189,7 +188,7 @@ def pool_types_are_alike(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
                 machine.vcpu != first.vcpu
                 or abs(machine.memory_gib - first.memory_gib) > _ALIKE_MEMORY * first.memory_gib
             ):
-                said = f"{_size(first)} and {_size(machine)}: the autoscaler and the queue reckon with one size"
+                said = f"{_size(first)} and {_size(machine)}: the autoscaler and the queue assume one size"
                 yield Problem(
                     id="types-unlike",
                     path=where,

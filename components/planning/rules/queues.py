@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
+from components import fabrics
 from components.catalog import Catalog
 from components.naming import did_you_mean, listed
-from components.planning.rules.registry import rule
+from components.planning import nodes
+from components.planning.rules.registry import rule, until_unread
 from components.planning.shares import cards_per_node, queue_cards
 from components.problems import Problem
-from components.spec.pools import PoolSpec
+from components.spec.pools import OnDemand, PoolSpec
 from components.spec.queues import QueueSpec
 from components.spec.stack import StackSpec
 
@@ -21,7 +23,7 @@ def _indexed(stack: StackSpec) -> Iterator[tuple[str, QueueSpec]]:
 
 
 def _pools(stack: StackSpec) -> dict[str, PoolSpec]:
-    """Pools by name, without those whose name another has too: which of them a queue means can't be told."""
+    """Pools by name, without those that share a name: which of them a queue means is ambiguous."""
     counts = Counter(pool.name for pool in stack.pools)
     return {pool.name: pool for pool in stack.pools if counts[pool.name] == 1}
 
@@ -50,18 +52,23 @@ def queue_pool_exists(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             yield Problem(id="queue-pool-unknown", path=f"{path}.pool", said=said, hint=did_you_mean(queue.pool, names))
 
 
-@rule(each="pools")
+@rule()
 def queues_fit_pool(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """The cards of a pool's queues together are at most those of its nodes without the spares."""
     claimed: dict[str, list[tuple[str, QueueSpec]]] = defaultdict(list)
     for path, queue in _indexed(stack):
         claimed[queue.pool].append((path, queue))
     for pool in _pools(stack).values():
-        queues = claimed.get(pool.name, [])
+        # A pool or queue that can't be read mustn't keep the others from being judged.
+        yield from until_unread(_over_pool(pool, claimed.get(pool.name, []), cat))[0]
+
+
+def _over_pool(pool: PoolSpec, queues: list[tuple[str, QueueSpec]], cat: Catalog) -> Iterator[Problem]:
+    if queues:
         per_node, available = cards_per_node(pool, cat), queue_cards(pool, cat)
         asked = sum(queue.cards or 0 for _, queue in queues)
-        if not queues or not per_node or asked <= available:
-            continue
+        if not per_node or asked <= available:
+            return
         nodes = (
             f"({pool.max_nodes} nodes - {pool.spares} spares) x {per_node}"
             if pool.spares
@@ -84,7 +91,10 @@ def queue_holds_whole_nodes(stack: StackSpec, cat: Catalog) -> Iterator[Problem]
             continue
         below, rest = queue.cards - queue.cards % per_node, queue.cards % per_node
         said = f"{queue.cards} cards are no whole number of nodes of {per_node}: the last {rest} can never be used"
-        better = f"use {below} or {below + per_node}" if below else f"use {per_node}"
+        # A number beyond the pool's own would only be told next.
+        there = queue_cards(pools[queue.pool], cat)
+        fitting = [str(each) for each in (below, below + per_node) if 0 < each <= there]
+        better = f"use {listed(fitting or [there or per_node], 'or')}"
         if below:
             yield Problem(id="queue-partial-node", path=f"{path}.cards", said=said, hint=better, severity="warning")
         else:
@@ -138,17 +148,20 @@ def pool_is_handed_out(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
 
 @rule(each="pools")
 def placement_needs_nodes(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
-    """Topology-aware placement sees only nodes that exist, so a pool that starts from zero is filled without it."""
+    """Topology-aware placement sees only nodes that exist, so a pool that sizes itself is filled without it."""
     named = {queue.pool for queue in stack.queues}
     for index, pool in enumerate(stack.pools):
         known = [cat.instances[name] for name in pool.types if name in cat.instances]
         layered = min((each.topology_layers for each in known), default=0)
-        if pool.name in named and layered and pool.autoscaled and pool.min_nodes == 0:
+        if pool.name in named and layered and nodes.bought_nodes(pool):
             said = (
-                f'jobs in pool "{pool.name}" are placed without regard to network layers, since its nodes come only'
+                f'jobs in pool "{pool.name}" are placed without regard to network layers, since its nodes are bought'
                 " when a job waits"
             )
-            hint = "give nodes a min above 0 for jobs whose speed depends on neighbours"
+            usual = pool.fabric is None or pool.fabric in fabrics.FABRICS
+            if usual and isinstance(pool.capacity, OnDemand) and fabrics.of_pool(pool, cat).open_group:
+                said += "; a cluster placement group keeps them near each other"
+            hint = "use a fixed number of nodes for jobs whose speed depends on which neighbours they get"
             yield Problem(id="placement-from-zero", path=f"pools[{index}].nodes", said=said, hint=hint, severity="note")
 
 

@@ -1,10 +1,11 @@
 """The rules over the whole stack, each a small named function, and the one place that runs them.
 
-Hides how rules are found, and how far each gets when a part of the stack file could not be read.
+When a part of the stack file could not be read, each rule still checks the parts that it can.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -16,11 +17,18 @@ from components.spec.stack import StackSpec
 
 Check = Callable[[StackSpec, Catalog], Iterable[Problem]]
 Items = Literal["pools", "queues", "storage.lustre"]
+_INDEX = re.compile(r"\[([0-9]+)\]")
+
+
+class ForeignPath(Exception):
+    """A rule reported an item of another list than the one it declared to loop over: an error in the program."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """`each` names the list that the check goes through item by item, judging each without its neighbours."""
+    """`each` names the list that the check goes through item by item, judging each without its neighbours. Such a rule
+    reports items of that list alone: where another item can't be read, the indexes are adjusted.
+    """
 
     name: str
     each: Items | None
@@ -49,20 +57,34 @@ def registered() -> Iterator[Rule]:
 
 def run(stack: StackSpec, cat: Catalog) -> list[Problem]:
     """Every problem of every rule, in the order of the rules, as far as each can be judged by what was read."""
-    return [problem for each in registered() for problem in _of(each, stack, cat)]
+    return [problem for each in registered() for problem in of_rule(each, stack, cat)]
 
 
-def _of(rule: Rule, stack: StackSpec, cat: Catalog) -> list[Problem]:
+def of_rule(rule: Rule, stack: StackSpec, cat: Catalog) -> list[Problem]:
     found, stopped = until_unread(rule.check(stack, cat))
+    for problem in found:
+        own_path(rule, problem)
     if not stopped or rule.each is None:
         return found
     # An item of which the rule needs what nobody could read mustn't keep it from the others.
     found = []
     for index, part in _parts(stack, rule.each):
         of_part, _ = until_unread(rule.check(part, cat))
-        first = f"{rule.each}[0]"
-        found += [replace(each, path=f"{rule.each}[{index}]{each.path.removeprefix(first)}") for each in of_part]
+        found += [replace(each, path=moved(rule, each, index)) for each in of_part]
     return found
+
+
+def own_path(rule: Rule, problem: Problem) -> None:
+    """Raises ForeignPath for a problem outside the list that the rule loops over."""
+    if rule.each is not None and not problem.path.startswith(f"{rule.each}["):
+        raise ForeignPath(f"{rule.name} loops over {rule.each} and speaks of {problem.path or 'the whole stack'}")
+
+
+def moved(rule: Rule, problem: Problem, index: int) -> str:
+    """The path of a problem that was found in the item alone, at the item's real place."""
+    own_path(rule, problem)
+    head = f"{rule.each}"
+    return f"{head}[{index}]{_INDEX.sub('', problem.path.removeprefix(head), count=1)}"
 
 
 def until_unread(problems: Iterable[Problem]) -> tuple[list[Problem], bool]:

@@ -21,7 +21,17 @@ _POOL = (
 def region_exists(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """The region is one whose zones and machines the catalog knows; in another, nothing else can be judged."""
     known = regions.known(cat)
-    if stack.on_aws and stack.region not in known:
+    if not stack.on_aws or stack.region in known:
+        return
+    partition = regions.partition_of(stack.region)
+    if partition.word != "aws":
+        said = (
+            f'"{stack.region}" is a region of {partition.title}, which is not supported: the catalog knows no zones,'
+            f" machines or prices of partition {partition.word}, and nothing was ever planned against it"
+        )
+        hint = f"use a region of partition aws, such as {known[-1]}; there is no way to deploy to {partition.title}"
+        yield Problem(id="partition-unsupported", path="aws:region", said=said, hint=hint)
+    else:
         said = f'"{stack.region}" is no region that the catalog knows'
         yield Problem(id="region-unknown", path="aws:region", said=said, hint=did_you_mean(stack.region, known))
 

@@ -14,6 +14,7 @@ from components.planning import mounted_folders
 from components.planning.address_needs import accelerated
 from components.planning.rules.lustre import deployment_of, systems
 from components.planning.rules.registry import rule
+from components.planning.rules.zones import offering
 from components.problems import Problem
 from components.spec.stack import StackSpec
 
@@ -37,7 +38,15 @@ def file_system_zone_is_in_network(stack: StackSpec, cat: Catalog) -> Iterator[P
 @rule()
 def file_system_lies_beside_training(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """From another zone every byte is slower and paid for, and EFA doesn't reach at all."""
-    training = [pool for pool in stack.pools if pool.purpose in _TRAINS and accelerated(pool, cat) and pool.zone]
+    # A pool whose own zone is wrong is told that, and nothing is to follow it there.
+    training = [
+        pool
+        for pool in stack.pools
+        if pool.purpose in _TRAINS
+        and accelerated(pool, cat)
+        and pool.zone in stack.zones
+        and pool.zone in offering(pool, stack, cat)
+    ]
     zones = {pool.zone for pool in training}
     served = {system.zone for _, system in systems(stack)}
     for path, system in systems(stack):
@@ -127,7 +136,7 @@ def file_system_holds_dataset_twice(stack: StackSpec, cat: Catalog) -> Iterator[
     linked = [
         (path, system) for path, system in systems(stack) if any(link.bucket == "datasets" for link in system.links)
     ]
-    # Without a link nobody says where the data will lie: the largest file system must do.
+    # Without a link it isn't known where the data will be: the largest file system is assumed.
     largest = sorted(systems(stack), key=lambda each: -(each[1].capacity_gib or 0))[:1]
     homes = linked or largest
     for path, system in homes if dataset else ():

@@ -1,7 +1,8 @@
-"""Does a task fit its stack: pool, queue, cards, parallelism, image and paths. Paths are those of the task file.
+"""Checks that a task fits its stack: pool, queue, cards, parallelism, image and paths. Paths are those of the task
+file.
 
-Hides the arithmetic of a job: cards are nodes x cards a node, and data-parallel ranks are what tensor, pipeline and
-context leave.
+A job's cards are nodes x cards a node; its data-parallel ranks are the cards divided by tensor, pipeline and context
+parallelism.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from dataclasses import dataclass
 from math import gcd
 
 from components import accelerators, fabrics, file_systems
-from components.catalog import Catalog
+from components.catalog import Catalog, regions
+from components.catalog.contract import WORDS
 from components.naming import did_you_mean, listed
+from components.planning import credentials
 from components.planning.rules.registry import until_unread
 from components.planning.shares import cards_per_node, queue_cards
 from components.problems import Problem
@@ -52,7 +55,7 @@ class Case:
 
     @property
     def per_node(self) -> int:
-        """Raises UnreadError for a pool of unknown types, which the stack file is told."""
+        """Raises UnreadError for a pool of unknown types, which is reported as a problem of the stack file."""
         if self.pool is None:
             return 0
         if self.pool.types and not any(name in self.cat.instances for name in self.pool.types):
@@ -200,6 +203,31 @@ def ramp_fits(case: Case) -> Iterator[Problem]:
         yield Problem(id="task-ramp", path="ramp.start_nodes", said=said, hint=f"use at most {nodes}")
 
 
+def staging_and_ramp_are_asked_of_people(case: Case) -> Iterator[Problem]:
+    """Nothing stages a dataset or ramps a job up by itself yet: whoever asks for it is told how to do it."""
+    dataset = case.task.storage.dataset
+    if dataset and dataset.warm_up:
+        said = f"nothing stages {dataset.path} before the job starts"
+        hint = "run python3 -m workload.data.stage prepare as a task of its own first, and take warm_up out"
+        yield Problem(id="task-warm-up", path="storage.dataset.warm_up", said=said, hint=hint, severity="warning")
+    if case.task.ramp:
+        said = f"the job starts on all {case.task.resources.nodes} nodes at once: submit runs no ramp"
+        hint = "submit the task with fewer nodes first and compare, or take ramp out"
+        yield Problem(id="task-ramp-unused", path="ramp", said=said, hint=hint, severity="warning")
+
+
+def metrics_are_known(case: Case) -> Iterator[Problem]:
+    """The words of the job contract: another one would select nothing."""
+    for index, word in enumerate(case.task.monitor.metrics):
+        if word not in WORDS:
+            yield Problem(
+                id="task-metric",
+                path=f"monitor.metrics[{index}]",
+                said=f'"{word}" is no metric of a training run',
+                hint=did_you_mean(word, WORDS),
+            )
+
+
 def image_is_fixed(case: Case) -> Iterator[Problem]:
     """An image is named by digest, or by a tag of the environment: another tag may be another program tomorrow."""
     reference, environment = case.task.reference, case.stack.environment
@@ -237,7 +265,7 @@ def image_can_be_pulled(case: Case) -> Iterator[Problem]:
     if case.pool is None or not case.per_node:
         return
     match = _ACCOUNT_REGISTRY.match(registry)
-    wanted = f"ACCOUNT.dkr.ecr.{case.stack.region}.amazonaws.com"
+    wanted = f"ACCOUNT.dkr.ecr.{case.stack.region}.{regions.domain(case.stack.region)}"
     if not match:
         said = (
             f'nodes of pool "{case.pool.name}" have no way out of the compute network, and the image is at'
@@ -295,6 +323,59 @@ def recovery_is_possible(case: Case) -> Iterator[Problem]:
         yield Problem(id="task-without-checkpoints", path="recovery", said=said, hint=hint, severity="warning")
 
 
+def credentials_are_referenced(case: Case) -> Iterator[Problem]:
+    """Whoever may read a job reads its variables and its command: a credential stands in a secret, by reference."""
+    task = case.task
+    hint = "keep it in a secret of the cluster, and name that: secrets: {{{name}: {{secret: NAME, key: KEY}}}}"
+    for name, value in sorted(task.environment.items()):
+        if name in task.secrets:
+            said = f"{name} is given twice: as text and as a secret"
+            yield Problem(id="task-secret-twice", path=f"environment.{name}", said=said, hint="take the text out")
+        elif kind := credentials.in_variable(name, value):
+            said = f"the value is {kind}, in clear for everybody who may read the job"
+            yield Problem(id="task-credential", path=f"environment.{name}", said=said, hint=hint.format(name=name))
+    for index, word in enumerate(task.command):
+        if kind := credentials.in_text(word):
+            said = f"the word holds {kind}, in clear for everybody who may read the job"
+            yield Problem(id="task-credential", path=f"command[{index}]", said=said, hint=hint.format(name="TOKEN"))
+
+
+def environment_keeps_the_jobs_own(case: Case) -> Iterator[Problem]:
+    """A variable that the job sets itself and the task would replace is reported with both values."""
+    if case.pool is None:
+        return
+    for name, value in sorted(case.task.environment.items()):
+        path = f"environment.{name}"
+        own = _set_by_job(case).get(name)
+        if own is not None and own != value:
+            said = f'{name} is set by the job to "{own}", and "{value}" takes its place'
+            yield Problem(id="task-environment-replaced", path=path, said=said, hint="take it out", severity="warning")
+        elif name in _SLOWER and (name, value) in _SLOW_VALUES and _fabric(case).zone_bound:
+            said = f'{name}="{value}" keeps the job off {_fabric(case).kind.upper()}, on which its nodes talk'
+            yield Problem(id="task-environment-slow", path=path, said=said, hint="take it out", severity="warning")
+
+
+_SLOW_VALUES = frozenset({("NCCL_NET", "Socket"), ("FI_PROVIDER", "tcp"), ("FI_PROVIDER", "sockets")})
+_SLOWER = frozenset(name for name, _ in _SLOW_VALUES)
+
+
+def _fabric(case: Case) -> fabrics.Fabric:
+    assert case.pool is not None
+    node = fabrics.node_of(case.pool, case.cat)
+    return fabrics.of(case.pool, node) if node is not None else fabrics.FABRICS["tcp"]
+
+
+def _set_by_job(case: Case) -> dict[str, str]:
+    """What every job sets whatever its task says: its ranks and its rendezvous."""
+    nodes, per_node = case.task.resources.nodes, case.processes_per_node
+    return {
+        "NNODES": str(nodes),
+        "NPROC_PER_NODE": str(per_node),
+        "WORLD_SIZE": str(nodes * per_node),
+        "MASTER_ADDR": f"{case.task.task}-workers-0-0.{case.task.task}",
+    }
+
+
 RULES: tuple[TaskRule, ...] = (
     pool_exists,
     queue_is_known,
@@ -302,8 +383,12 @@ RULES: tuple[TaskRule, ...] = (
     fits_pool_and_queue,
     parallelism_divides,
     ramp_fits,
+    staging_and_ramp_are_asked_of_people,
+    metrics_are_known,
     image_is_fixed,
     image_can_be_pulled,
     paths_are_mounted,
     recovery_is_possible,
+    credentials_are_referenced,
+    environment_keeps_the_jobs_own,
 )

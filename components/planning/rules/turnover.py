@@ -1,6 +1,6 @@
 """Rules over how long an update of a pool's node groups takes.
 
-Hides nothing; an update that outlives the engine's wait goes on in the cloud while the engine reports a failure.
+An update that outlives the engine's wait goes on in the cloud while the engine reports a failure.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Rules over pools and zones: where machines are sold, and what can't be spread.
+"""Rules over pools and zones: where machines are sold, and what can't be spread over zones.
 
-Hides how offers are looked up; a zone is always one that the user named.
+A zone is always one that the user named.
 """
 
 from __future__ import annotations
@@ -90,18 +90,19 @@ def pool_zone_offers_its_types(stack: StackSpec, cat: Catalog) -> Iterator[Probl
                 yield Problem(id="zone-unknown", path=where, said=said, hint=hint)
                 continue
             if not judged or (not named and _apart(pool, cat) and len(stack.zones) != 1):
-                continue  # the rules on regions, on types and on missing zones speak
+                continue  # the rules on regions, on types and on missing zones report it
             missing = [name for name in pool.types if zone not in cat.zones_offering(name, stack.region)]
             # A pool over several types lives with the rest of them; one that a zone sells nothing of can't be placed
             # there.
             if missing and (len(missing) == len(pool.types) or len(pool.types) == 1):
                 said = f"{zone} does not offer {listed(missing)}"
-                hint = _where(pool, stack, cat) if named else f"set zones to those that do: {_zones(pool, stack, cat)}"
+                here = [each for each in offering(pool, stack, cat) if each in stack.zones]
+                hint = (
+                    f"set zones to those that do: [{', '.join(here)}]"
+                    if here and not named
+                    else _where(pool, stack, cat)
+                )
                 yield Problem(id="zone-without-type", path=where, said=said, hint=hint)
-
-
-def _zones(pool: PoolSpec, stack: StackSpec, cat: Catalog) -> str:
-    return f"[{', '.join(zone for zone in offering(pool, stack, cat) if zone in stack.zones)}]"
 
 
 @rule(each="pools")

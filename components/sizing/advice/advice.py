@@ -1,4 +1,5 @@
-"""The changes worth most: each is planned again, and only what fits and is better by the planner's own figures is told.
+"""The changes worth most: each is planned again, and only what fits and is better by the planner's own figures is
+reported.
 
 Better means fewer days for no more money, or less money for no more days; a goal of days or money widens one of the
 two.
@@ -41,7 +42,7 @@ class Advice:
 
 def advise(plan: Plan, cat: Catalog, count: int = _TOLD) -> list[Advice]:
     """At most `count` changes, the best of each kind, those worth most first."""
-    base = replace(plan.request, nodes=plan.nodes, days=None)
+    base = replace(plan.request, nodes=plan.request.nodes or plan.nodes, days=None, quick=True)
     best: dict[str, Advice] = {}
     for change in candidates(plan, cat):
         found = _weighed(plan, base, change, cat)
@@ -52,7 +53,7 @@ def advise(plan: Plan, cat: Catalog, count: int = _TOLD) -> list[Advice]:
 
 
 def _apart(ranked: list[Advice]) -> list[Advice]:
-    """Of changes that come to the same plan, the first."""
+    """Of changes that lead to the same plan, the first."""
     kept: list[Advice] = []
     for each in ranked:
         same = [other for other in kept if abs(other.days - each.days) < _ALIKE and other.usd == each.usd]
@@ -86,7 +87,9 @@ def _replanned(base: Request, change: Change, cat: Catalog) -> Plan | None:
     request = changed(base, change, cat)
     if request is None or request.nodes is None:
         return None
-    made = planned(replace(request, days=None), cat, request.nodes)[0]
+    # What leaves the split alone is searched like the task itself, so that it comes to the same split.
+    quick = base.quick and _frees(change)
+    made = planned(replace(request, days=None, quick=quick), cat, request.nodes)[0]
     return made if made is not None and made.memory.fits else None
 
 
@@ -106,11 +109,17 @@ def better(plan: Plan, made: Plan) -> bool:
     return (gains and within and in_time) or (saves and in_time and within)
 
 
+def _frees(change: Change) -> bool:
+    return any(path.startswith(("parallelism.", "training.", "hardware.nodes")) for path in change.sets)
+
+
 def written(change: Change, plan: Plan, made: Plan) -> Change:
     """The change with what the planner chose in place of what it left open, so that the task can be written with it."""
     sets = dict(change.sets)
     layout, job = made.best.layout, made.best.job
-    if any(path.startswith(("parallelism.", "training.", "hardware.nodes")) for path in sets):
+    if plan.request.nodes is None:
+        sets["hardware.nodes"] = made.nodes
+    if _frees(change):
         chosen: dict[str, Any] = {
             "tensor": layout.tensor,
             "pipeline": layout.pipeline,

@@ -53,4 +53,5 @@ def changed(base: Request, change: Change, cat: Catalog) -> Request | None:
         measured=base.measured,
         buying=change.buying or base.buying,
         pool=base.pool,
+        quick=base.quick,
     )

@@ -43,7 +43,7 @@ def frontier(plan: Plan, cat: Catalog) -> Frontier:
     }
     freed |= {f"parallelism.{key}": None for key in ("stages", "pipeline_layout", "schedule", "shard")}
     freed |= {f"training.{key}": None for key in ("recompute", "recompute_modules", "recompute_layers", "sharding")}
-    base = replace(plan.request, days=None)
+    base = replace(plan.request, days=None, quick=True)
     for share in _SHARES:
         nodes = max(1, round(plan.nodes * share))
         request = changed(base, Change(kind="nodes", words="", sets={**freed, "hardware.nodes": nodes}), cat)

@@ -1,7 +1,7 @@
 """A team's own measured stages, read from a ledger of JSON lines, and what they say about the planner's step times.
 
 A line is one stage of a job: what ran on how many nodes in which split, and how fast. Lines that can't be used are
-told, each with its number and reason, and the others still count.
+reported, each with its number and reason, and the others still count.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def read(path: Path, asked: Request, cat: Catalog) -> Ledger:
 
 
 def of_lines(lines: Iterable[str], asked: Request, cat: Catalog) -> Ledger:
-    """As `read`, of lines at hand."""
+    """As `read`, from given lines."""
     stages: list[Stage] = []
     problems: list[Problem] = []
     for number, line in enumerate(lines, start=1):

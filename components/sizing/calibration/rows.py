@@ -1,6 +1,6 @@
 """The published runs that the step-time model is calibrated on and judged by, and the fit itself.
 
-Hides the units of what was published (seconds, tokens a second, FLOP/s with or without recomputation): every row
+Runs are published in different units (seconds, tokens a second, FLOP/s with or without recomputation). Every row
 becomes seconds a step.
 """
 
@@ -171,7 +171,7 @@ def fit(training: Iterable[Row], progress: Callable[[str], None] | None = None) 
     counts: dict[str, int] = {}
     for row in fitted:
         counts[row.family.name] = counts.get(row.family.name, 0) + 1
-    # A family speaks with the root of its rows: twenty rows of one page are not twenty witnesses.
+    # A family counts with the root of its rows: twenty rows of one page are not twenty independent results.
     scale = sum(math.sqrt(count) for count in counts.values()) or 1.0
     weights = {name: 1 / math.sqrt(count) / scale for name, count in counts.items()}
     values = {constant.name: constant.prior for constant in FITTED}

@@ -1,4 +1,4 @@
-"""How a job is laid out: the split over cards, and the job that is split.
+"""How a job is distributed: the split over cards, and the job that is split.
 
 Tensor ranks lie innermost, then context, then data; expert ranks are taken from all three, and pipeline stages lie
 outermost.

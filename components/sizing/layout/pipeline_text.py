@@ -24,7 +24,7 @@ def chunks(text: str) -> tuple[str, ...]:
         elif match[1]:
             letters += match[1] * int(match[2] or 1)
         if len(letters) > _MOST:
-            raise ValueError(f"it comes to more than {_MOST:,} letters")
+            raise ValueError(f"it unfolds to more than {_MOST:,} letters")
         at = match.end()
     return tuple(letters.split("|"))
 

@@ -1,7 +1,7 @@
 """Bandwidth and latency between the cards of a group, by how the group lies in nodes and fast domains.
 
-Hides the ring arithmetic: a group that leaves its domain crosses the network once a node, on as many network cards as
-it has ranks there.
+In a ring, a group that leaves its domain crosses the network once a node, on as many network cards as it has ranks
+there.
 """
 
 from __future__ import annotations

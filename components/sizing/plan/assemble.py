@@ -30,7 +30,9 @@ def planned(request: Request, cat: Catalog, nodes: int) -> tuple[Plan | None, li
     """The plan on so many nodes, or why there is none."""
     spec, machine = request.spec, request.machine
     available = nodes * machine.cards
-    found = search(request.shape, machine, available, spec.training, spec.parallelism, request.tuning)
+    found = search(
+        request.shape, machine, available, spec.training, spec.parallelism, request.tuning, quick=request.quick
+    )
     best, problems = _chosen(request, found, available)
     if best is None:
         return None, problems

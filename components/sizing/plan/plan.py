@@ -17,7 +17,7 @@ from components.sizing.plan.result import Plan, flops_per_token
 __all__ = ["Plan", "flops_per_token", "plan"]
 
 _DAY = 86400.0
-_FIRST_GUESS = 0.4  # share of the peak that the seed estimate takes for granted
+_FIRST_GUESS = 0.4  # share of the peak that the first estimate assumes
 _SEARCH_NODES = 16
 _NEAR_ENOUGH = 0.02  # of the nodes, how near the fewest the search comes
 _MISSES = 4

@@ -1,6 +1,6 @@
 """Reads the planner's sections out of a task file and leaves the job's sections to the job.
 
-Hides that a task file has two readers: what only the other one knows is no problem here.
+A task file has two readers, so sections that only the other one knows are not a problem here.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def read(path: FilePath, cat: Catalog, shown_as: str | None = None) -> SizingRea
 
 
 def read_text(text: str, name: str, cat: Catalog) -> SizingReading:
-    """As `read`, of a text at hand."""
+    """As `read`, from a given text."""
     found = document.read(text, name)
     if found.data is None and found.problems:
         return SizingReading(request=None, problems=found.problems, document=found)

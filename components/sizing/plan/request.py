@@ -1,6 +1,6 @@
 """What the planner is asked: the sections of a task file with their gaps filled, and every reason to refuse them.
 
-Left out, the machine is a p5.48xlarge and the goal thirty days. All that is wrong is told at once.
+Left out, the machine is a p5.48xlarge and the goal thirty days. All problems are reported at once.
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ class Request:
     measured: Measured | None = None
     buying: Buying | None = None  # how the pool's machines are bought; the first kind that has a price when None
     pool: PoolFacts | None = None
+    quick: bool = False  # whether the search may leave out splits that are rarely best
 
     @property
     def lora_rank(self) -> int:

@@ -128,9 +128,16 @@ def usual_batch(shape: Shape) -> int:
 
 
 def layouts(
-    shape: Shape, machine: NodeProfile, cards: int, training: TrainingSpec, asked: ParallelismSpec
+    shape: Shape,
+    machine: NodeProfile,
+    cards: int,
+    training: TrainingSpec,
+    asked: ParallelismSpec,
+    *,
+    quick: bool = False,
 ) -> Iterator[tuple[Layout, int]]:
-    """Every split with its global batch, before recomputation and sharding are chosen."""
+    """Every split with its global batch, before recomputation and sharding are chosen; fewer of them when `quick`."""
+    sizes = _MICRO_BATCHES[:3] if quick else _MICRO_BATCHES
     batch = training.global_batch
     wanted = batch or usual_batch(shape)
     pinned = asked.tensor is not None and asked.pipeline is not None
@@ -139,21 +146,26 @@ def layouts(
         for context in [asked.context] if asked.context else context_choices(shape):
             for pipeline in [asked.pipeline] if asked.pipeline else pipeline_choices(shape, machine):
                 for data in _data_choices(cards, tensor * context * pipeline, batch, most, pinned=pinned):
-                    for micro_batch in [asked.micro_batch] if asked.micro_batch else _MICRO_BATCHES:
+                    for micro_batch in [asked.micro_batch] if asked.micro_batch else sizes:
                         outer = Layout(
                             tensor=tensor, pipeline=pipeline, context=context, data=data, micro_batch=micro_batch
                         )
                         ragged = pinned and (micro_batch == 1 or asked.micro_batch is not None)
                         for total in _batches(batch, wanted, data * micro_batch, pipeline, most, ragged=ragged):
-                            for expert, virtual in _inner(shape, outer, total, asked):
+                            for expert, virtual in _inner(shape, outer, total, asked, quick=quick):
                                 yield replace(outer, expert=expert, virtual=virtual), total
 
 
-def _inner(shape: Shape, outer: Layout, batch: int, asked: ParallelismSpec) -> Iterator[tuple[int, int]]:
+def _inner(
+    shape: Shape, outer: Layout, batch: int, asked: ParallelismSpec, *, quick: bool
+) -> Iterator[tuple[int, int]]:
     """Expert groups and chunks of a stage for a split that is otherwise chosen."""
     micro = outer.micro_batches(batch)
     written = asked_stages(asked)
-    for expert in [asked.expert] if asked.expert else expert_choices(shape):
+    experts = expert_choices(shape)
+    if quick:
+        experts = [e for e in experts if e >= _NARROW_GROUP and e & (e - 1) == 0] or experts
+    for expert in [asked.expert] if asked.expert else experts:
         if (outer.tensor * outer.data * outer.context) % (expert * asked.expert_tensor):
             continue
         if asked.virtual_stages:
@@ -163,7 +175,8 @@ def _inner(shape: Shape, outer: Layout, batch: int, asked: ParallelismSpec) -> I
         elif asked.schedule == "zbv":
             yield expert, 2
         else:
-            for virtual in virtual_choices(shape.layers, outer.pipeline, micro):
+            chunks = virtual_choices(shape.layers, outer.pipeline, micro)
+            for virtual in sorted({chunks[0], chunks[len(chunks) // 2], chunks[-1]}) if quick else chunks:
                 yield expert, virtual
 
 
@@ -202,6 +215,7 @@ def search(
     tuning: Tuning = DEFAULT,
     *,
     ignore_memory: bool = False,
+    quick: bool = False,
 ) -> Found:
     """All splits of `cards` cards that keep to what the task file asks, best first by tokens a second.
 
@@ -216,10 +230,13 @@ def search(
         tuning,
         states=training.optimizer_states or "fp32",
         ignore_memory=ignore_memory,
+        quick=quick,
     )
     if first.fitting or training.optimizer_states or first.tightest is None or training.method == "lora":
         return first
-    second = _search(shape, machine, cards, training, asked, tuning, states="bf16", ignore_memory=ignore_memory)
+    second = _search(
+        shape, machine, cards, training, asked, tuning, states="bf16", ignore_memory=ignore_memory, quick=quick
+    )
     return second if second.fitting else first
 
 
@@ -233,13 +250,14 @@ def _search(
     *,
     states: StatePrecision,
     ignore_memory: bool,
+    quick: bool,
 ) -> Found:
     clocks: dict[int, Clock] = {}
     full_at: dict[tuple[int, ...], int] = {}  # the micro-batch that was too large for a split
     fitting: list[Candidate] = []
     tightest: tuple[float, Layout, Job, Memory] | None = None
     tried = 0
-    for layout, batch in layouts(shape, machine, cards, training, asked):
+    for layout, batch in layouts(shape, machine, cards, training, asked, quick=quick):
         clock = clocks.get(batch)
         if clock is None:
             clock = clocks[batch] = Clock(job_of(shape, machine, training, batch), tuning, micro_batch_bytes)
@@ -247,7 +265,18 @@ def _search(
         split = (layout.tensor, layout.context, layout.pipeline, layout.data, layout.expert, layout.virtual)
         if full_at.get(split, layout.micro_batch) < layout.micro_batch:
             continue
-        for sharding, recompute in keepings(layout, training):
+        kept = list(keepings(layout, training))
+        if not ignore_memory and len(kept) > 1:
+            # Where the last of them, which keeps the least, does not fit, none does.
+            least = complete(layout, training, asked, machine, *kept[-1], states)
+            small = memory.of(clock.job, least)
+            if tightest is None or small.total < tightest[0]:
+                tightest = (small.total, least, clock.job, small)
+            if not small.fits:
+                tried += 1
+                full_at[split] = layout.micro_batch
+                continue
+        for sharding, recompute in kept:
             tried += 1
             full = complete(layout, training, asked, machine, sharding, recompute, states)
             if training.framework and asked.pipeline is None and frameworks.cannot(training.framework, clock.job, full):

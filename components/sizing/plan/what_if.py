@@ -1,6 +1,6 @@
 """Sweeps: the same question asked with one thing changed, as rows of one table.
 
-Hides how a word such as `nodes=512,1024` becomes changed sections of the task file.
+A word such as `nodes=512,1024` becomes changed sections of the task file, which are read like any other.
 """
 
 from __future__ import annotations

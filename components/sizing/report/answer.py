@@ -1,6 +1,6 @@
 """A plan as plain data: the object that `trainshed size --json` prints, which the table for people also reads.
 
-Hides nothing but rounding: every number keeps its unit in its name, and what is unknown says so in words.
+Numbers are rounded. Every number has its unit in its name, and what is unknown says so in words.
 """
 
 from __future__ import annotations
@@ -141,7 +141,9 @@ def as_json(plan: Plan) -> dict[str, Any]:
 
 
 def parts(step: StepTime, factor: float = 1.0) -> dict[str, float]:
-    """Seconds of a step by cause; traffic counts where nothing hides it. `factor` is the correction by own runs."""
+    """Seconds of a step by cause; traffic counts where it doesn't overlap with arithmetic. `factor` is the correction
+    by own runs.
+    """
     measured = {} if factor == 1.0 else {"measured": _r(step.total * (factor - 1))}
     return measured | {
         "compute": _r(step.compute),

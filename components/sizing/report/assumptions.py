@@ -1,6 +1,6 @@
 """Everything a plan takes for granted: each constant with its value, its range and its source.
 
-Hides in which modules the constants live.
+It collects the constants from the modules in which they live; none is written here a second time.
 """
 
 from __future__ import annotations

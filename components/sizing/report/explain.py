@@ -1,6 +1,6 @@
 """Every formula of a plan with its numbers in place, in the order in which they are used.
 
-Hides nothing: each line can be checked with a pocket calculator.
+Each line can be checked with a pocket calculator.
 """
 
 from __future__ import annotations

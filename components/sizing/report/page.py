@@ -1,6 +1,6 @@
 """The plan as one HTML page without outside parts: verdict, tables, pictures, sweeps, formulas, assumptions.
 
-Hides the page's style; every text from a task file is escaped.
+Every text from a task file is escaped.
 """
 
 from __future__ import annotations

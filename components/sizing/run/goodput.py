@@ -1,6 +1,7 @@
 """How much of the time a run makes progress: failures, restarts, checkpoints, and the spare nodes that cover repairs.
 
-Hides the arithmetic of Young and Daly and of the Poisson tail.
+The checkpoint interval follows Young and Daly, and the number of spares follows from the tail of a Poisson
+distribution.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def _lustre(room_gib: float, mbps: float, cat: Catalog, region: str, *, efa: boo
         capacity = sizes.at_least(max(room_gib, mbps / throughput * 1024))
         price = cat.prices.usd(f"lustre-persistent-2-ssd-{throughput}", region)
         monthly = None if price is None else capacity * GIB / 1e9 * price
-        # Without a price the bandwidth bought stands for it.
+        # Without a price, systems are compared by the bandwidth bought.
         offers.append(
             (monthly if monthly is not None else capacity * (1 + throughput / 250), capacity, throughput, monthly)
         )

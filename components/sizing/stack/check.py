@@ -1,6 +1,7 @@
-"""Does a stack carry the run that its plan describes: cards, storage, bandwidth, days and cost, as plain numbers.
+"""Checks that a stack carries the run that its plan describes: cards, storage, bandwidth, days and cost, as plain
+numbers.
 
-Hides the tolerances: what falls short of the plan warns, what exceeds it more than twofold is worth a note.
+What falls short of the plan is a warning; what exceeds it more than twofold is a note.
 """
 
 from __future__ import annotations

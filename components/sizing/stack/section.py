@@ -1,6 +1,6 @@
-"""The plan in the stack file's words: pools, storage and queues to paste.
+"""The plan as sections of a stack file: pools, storage and queues to paste.
 
-Hides the choice of a zone: one of the region's that sells the type, the third where it can be had.
+The zone is one of the region's that sells the type, the third where it can be had.
 """
 
 from __future__ import annotations

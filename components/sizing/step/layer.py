@@ -28,7 +28,7 @@ DEFAULT_IMBALANCE = 1.05  # of experts in training with a balancing loss or bias
 class LayerTime:
     """Parts of one layer and micro-batch.
 
-    The traffic is what nothing hides. `host` is what launching all of it takes, both ways.
+    The traffic is the part that doesn't overlap with arithmetic. `host` is what launching all of it takes, both ways.
     """
 
     projections: Part  # into attention from the residual stream, and out of it

@@ -1,6 +1,6 @@
 """A stack in one order, whatever the order in its file.
 
-Hides that lists and maps of a stack file are sets: what is declared must not follow the order in which they were typed.
+Lists and maps of a stack file are sets: what is declared must not follow the order in which they were typed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """A YAML document with the place of every key and value.
 
-Hides YAML's surprises: keys given twice are told, merges are followed, and anchors that unfold without an end are
-stopped.
+Keys given twice are reported, merges are followed, and anchors that would unfold without an end are stopped.
 """
 
 from __future__ import annotations

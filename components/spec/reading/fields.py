@@ -1,6 +1,6 @@
 """The models and fields that a spec has at a path of the user's data.
 
-Hides how types are nested (unions, lists, maps), and that a union's member follows from the data's `kind`.
+It follows nested types (unions, lists, maps). A union's member follows from the data's `kind`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What of a value could not be read: the fields that are missing or badly shaped, which nobody may reckon with.
+"""What of a value could not be read: the fields that are missing or badly shaped, which nothing may be computed from.
 
-Hides how such a field is kept out of a value that is otherwise whole: it is not there, and asking for it raises.
+Such a field is absent from a value that is otherwise whole, and asking for it raises.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ __all__ = ["UnreadError", "forget", "items", "partly", "whole"]
 
 
 def partly(model: type[Spec], data: dict[str, Any]) -> Spec:
-    """The model of data that lacks keys it should have: defaults apply as ever, what is missing stays unread."""
+    """The model of data that lacks keys it should have: defaults apply as ever, and a missing key raises when it is
+    asked for.
+    """
     made = model.model_construct()
     for name, info in model.model_fields.items():
         key = info.alias or name
@@ -38,7 +40,7 @@ def nothing_of(model: type[Spec]) -> Spec:
 
 
 def forget(value: Spec, path: Path) -> None:
-    """Make the field at a path unread, or the one that holds it; of a key that no field has, the field that was
+    """Mark the field at a path as not read, or the one that holds it; of a key that no field has, the field that was
     probably meant.
     """
     here: Any = value
@@ -54,7 +56,7 @@ def forget(value: Spec, path: Path) -> None:
             here = rest[part] if part < len(rest) else None
         else:
             here = None
-    # An item of a list of models has said itself what of it is unread.
+    # Each item of a list of models already keeps which of its own fields could not be read.
     if field and not (path and isinstance(path[-1], int) and isinstance(here, Spec)):
         vars(holder).pop(field, None)
 

@@ -1,6 +1,6 @@
 """Paths of keys, as tuples inside and as text outside (`pools[1].instance_type`).
 
-Hides how a path is written and read back.
+Only this module writes and reads the text form.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reads a stack file, or the configuration an engine hands over, into the stack's value and its problems.
 
-Hides the `trainshed:` prefix, the defaults of the environment, and how a problem finds its place in the file.
+It removes the `trainshed:` prefix, adds the defaults of the environment, and gives each problem its place in the file.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _stack_meant(name: str, others: list[str]) -> str:
 
 
 def read_text(text: str, name: str) -> Reading:
-    """As `read_stack`, of a text at hand."""
+    """As `read_stack`, from a given text."""
     found = document.read(text, name)
     if found.data is None:
         problems = found.problems or (
@@ -275,7 +275,7 @@ def _named(problem: Problem) -> Problem:
 
 
 def _opened(value: Any) -> Any:
-    """Encrypted values become a word that stands for them: a preview needs no key."""
+    """Encrypted values are replaced by a placeholder: a preview needs no key."""
     if isinstance(value, dict):
         mapping: dict[str, Any] = value
         if set(mapping) == {"secure"}:

@@ -1,7 +1,7 @@
 """What unquoted text in YAML means to the Pulumi engine, whose configuration is the stack file.
 
-Hides Go's reading of numbers and times (go-yaml v3, then JSON), checked with `pulumi config --json` of engine 3.274:
-`0471` is octal, `1e999` text, `15.6e12` a whole number, `yes` a word, and `2026-12-10` a time that arrives as
+It follows Go's reading of numbers and times (go-yaml v3, then JSON), checked with `pulumi config --json` of engine
+3.274: `0471` is octal, `1e999` text, `15.6e12` a whole number, `yes` a word, and `2026-12-10` a time that arrives as
 "2026-12-10 00:00:00 +0000 UTC".
 """
 

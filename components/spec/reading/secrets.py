@@ -1,7 +1,7 @@
 """What of a file is secret, so that no message, caret or report ever shows it.
 
-Hides how a secret is known: by its field's type, by a misspelling of that field's name, by `{secure: …}`, or by the
-engine's word.
+A secret is known by its field's type, by a misspelling of that field's name, by `{secure: …}`, or because the engine
+says so.
 """
 
 from __future__ import annotations

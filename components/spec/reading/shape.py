@@ -1,7 +1,7 @@
-"""Turns what pydantic says about a badly shaped value into problems in the user's words, and mends a copy to read on.
+"""Turns what pydantic says about a badly shaped value into problems in the user's words, and corrects a copy to read
+on.
 
-Hides pydantic's error kinds and locations, and what is left out so that one bad key doesn't hide the problems
-elsewhere.
+The copy leaves out what is badly shaped, so that one bad key doesn't keep the problems elsewhere from being found.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ def shown(value: object) -> str:
 def validate(
     model: type[BaseModel], data: dict[str, Any], secret_keys: frozenset[str] = frozenset(), *, partly: bool = False
 ) -> Shaped:
-    """Validate; on errors tell them all and mend a copy (coerce, take the nearest word, else drop) so that later rules
-    can run.
+    """Validate; on errors report them all and correct a copy (coerce, take the nearest word, else drop) so that later
+    rules can run.
 
-    What lies under `secret_keys`, and in fields that hold secrets, is told without its value.
-    `partly` keeps every item of a list where it is, and leaves unread in the value whatever was mended or missing.
+    What lies under `secret_keys`, and in fields that hold secrets, is reported without its value.
+    `partly` keeps every item of a list where it is, and marks whatever was corrected or missing as not read.
     """
     problems: list[Problem] = []
     incomplete: set[str] = set()
@@ -87,7 +87,7 @@ def validate(
             found = [
                 item for item in found if item[0].id != "empty" or not any(_touch(item[1], path) for path in inside)
             ]
-            # What a later round finds at, in or around something already told is only its echo.
+            # What a later round finds at, in or around something already reported only follows from it.
             problems += [
                 each for each, _, _ in found if not any(_touch(parsed(each.path), told) for told in told_paths)
             ]
@@ -96,7 +96,7 @@ def validate(
             missing = partly and all(repair is _UNSET for _, _, repair in found)
             for _, path, repair in sorted(found, key=lambda each: _depth_first(each[1]), reverse=True):
                 if partly and repair is _UNSET:
-                    # The rest of the item is mended first: what is made of it here is not validated again.
+                    # The rest of the item is corrected first: what is made of it here is not validated again.
                     current = _without_missing(model, current, path) if missing else current
                     continue
                 mended.add(path)
@@ -132,7 +132,7 @@ def _specs(models: list[type[BaseModel]]) -> list[type[Spec]]:
 
 
 def _without_missing(model: type[BaseModel], data: Any, path: Path) -> Any:
-    """The data with what stands at the path made a model whose missing keys are unread."""
+    """The data with the value at the path made a model whose missing keys count as not read."""
     here = data
     for part in path:
         here = fields.step(here, part)

@@ -62,7 +62,10 @@ REQUIRED = ["owner", "team", "cost-center"]
     types=(*TAGGED, LAUNCH_TEMPLATE, AUTOSCALING_GROUP, KARPENTER_CLASS),
     severity="medium",
     level="mandatory",
-    says="Everything that costs money carries the tags of who pays for it, down to the machines and volumes that a template starts.",
+    says=(
+        "Everything that costs money carries the tags of who pays for it, down to the machines and volumes that a"
+        " template starts."
+    ),
     fix="set the tag in trainshed:tags; a template needs it in tagSpecifications for instance and for volume",
     parameters={"tags": {"type": "array", "items": {"type": "string"}, "default": REQUIRED}},
 )

@@ -173,7 +173,8 @@ def cards_within_the_limit(stack: Stack, settings: Settings) -> Iterator[Outcome
         urn, (_, node) = max(most.items(), key=lambda item: item[1][0])
         yield Finding(
             node,
-            f"at most {settings['cards']} cards in all; pools at their largest hold {in_pools}, reservations {in_reservations}",
+            f"at most {settings['cards']} cards in all; pools at their largest hold {in_pools}, "
+            f"reservations {in_reservations}",
             urn,
         )
 
@@ -293,7 +294,7 @@ def _moment(node: Node) -> datetime | None:
     scope="stack",
     severity="high",
     says="Nodes of a capacity block run only between its start and its end, and something ends them.",
-    fix="set desiredSize to 0 outside the block's dates, and let a schedule of EventBridge set the group to 0 before the end",
+    fix="set desiredSize to 0 outside the block's dates, and let an EventBridge schedule set it to 0 before the end",
     parameters={"nodes": {"type": "integer", "default": 64, "description": "EC2 sells no block with more instances"}},
 )
 def blocks_within_their_dates(stack: Stack, settings: Settings) -> Iterator[Outcome]:

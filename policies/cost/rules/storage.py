@@ -98,7 +98,10 @@ def disks_within_limits(resource: Resource, settings: Settings) -> Iterator[Outc
     "lustre-within-limits",
     types=(LUSTRE,),
     severity="high",
-    says="Lustre file systems stay within the environment's size, throughput and metadata speed, and are of an allowed kind.",
+    says=(
+        "Lustre file systems stay within the environment's size, throughput and metadata speed, and are of an allowed"
+        " kind."
+    ),
     fix="size the file system at twice the dataset, or have the environment's limit raised",
     parameters={
         "gib": {"type": "integer", "default": 100800},
@@ -169,7 +172,9 @@ def logs_end(group: Resource, settings: Settings) -> Iterator[Outcome]:
     level="mandatory",
     ids=("S3.13", "CKV2_AWS_61", "CKV_AWS_300"),
     says="Every bucket ends broken uploads within a week, and old versions where it keeps versions.",
-    fix="add an aws.s3.BucketLifecycleConfiguration with abortIncompleteMultipartUpload and noncurrentVersionExpiration",
+    fix=(
+        "add an aws.s3.BucketLifecycleConfiguration with abortIncompleteMultipartUpload and noncurrentVersionExpiration"
+    ),
     parameters={"upload_days": {"type": "integer", "default": 7, "minimum": 1}},
 )
 def buckets_have_an_end(stack: Stack, settings: Settings) -> Iterator[Outcome]:

@@ -82,7 +82,10 @@ def _to_group(grant: Node) -> Iterator[Outcome]:
     severity="critical",
     ids=("S3.2", "S3.3", "S3.6", "CKV_AWS_70", "CKV_AWS_32"),
     says="No policy of a bucket or registry allows everybody.",
-    fix="name the account or role in Principal, or add a Condition on aws:PrincipalOrgID, aws:SourceVpce or aws:SourceAccount",
+    fix=(
+        "name the account or role in Principal, or add a Condition on aws:PrincipalOrgID, aws:SourceVpce or"
+        " aws:SourceAccount"
+    ),
 )
 def bucket_policies_name_principals(policy: Resource, _: Settings) -> Iterator[Outcome]:
     def judge(statement: Statement) -> Iterator[Outcome]:
@@ -160,7 +163,10 @@ def _denies_plain(statement: Statement) -> bool:
     severity="high",
     ids=("CKV_AWS_93",),
     says="No policy denies everybody the right to repair it.",
-    fix="leave s3:PutBucketPolicy and s3:DeleteBucketPolicy out of the denied actions, or except the deploying roles by aws:PrincipalArn",
+    fix=(
+        "leave s3:PutBucketPolicy and s3:DeleteBucketPolicy out of the denied actions, or except the deploying roles by"
+        " aws:PrincipalArn"
+    ),
 )
 def bucket_policies_lock_nobody_out(policy: Resource, _: Settings) -> Iterator[Outcome]:
     def judge(statement: Statement) -> Iterator[Outcome]:
@@ -189,7 +195,10 @@ def bucket_policies_lock_nobody_out(policy: Resource, _: Settings) -> Iterator[O
     level="mandatory",
     ids=("S3.17", "CKV_AWS_19", "CKV_AWS_145"),
     says="Every bucket encrypts with a KMS key, and asks KMS once per bucket key.",
-    fix="add an aws.s3.BucketServerSideEncryptionConfiguration with sseAlgorithm aws:kms, a kmsMasterKeyId and bucketKeyEnabled",
+    fix=(
+        "add an aws.s3.BucketServerSideEncryptionConfiguration with sseAlgorithm aws:kms, a kmsMasterKeyId and"
+        " bucketKeyEnabled"
+    ),
 )
 def buckets_encrypted_with_key(stack: Stack, _: Settings) -> Iterator[Outcome]:
     def judge(bucket: Resource) -> Iterator[Outcome]:
@@ -258,7 +267,10 @@ def buckets_versioned(stack: Stack, settings: Settings) -> Iterator[Outcome]:
     severity="low",
     ids=("S3.9", "CKV_AWS_18"),
     says="Every bucket writes access logs, except the one that receives them.",
-    fix="add an aws.s3.BucketLogging with a targetBucket; name patterns of the receiving buckets stand under except_names",
+    fix=(
+        "add an aws.s3.BucketLogging with a targetBucket; name patterns of the receiving buckets stand under"
+        " except_names"
+    ),
     parameters={"except_names": {"type": "array", "items": {"type": "string"}, "default": ["*log*", "*trail*"]}},
 )
 def buckets_log_access(stack: Stack, settings: Settings) -> Iterator[Outcome]:

@@ -169,7 +169,10 @@ ADMINS: dict[str, Any] = {
     severity="high",
     ids=("CIS-EKS 4.1.1",),
     says="Only the named roles administer the cluster.",
-    fix="give AmazonEKSViewPolicy or AmazonEKSEditPolicy with a namespace scope, or list the role's ARN under principals",
+    fix=(
+        "give AmazonEKSViewPolicy or AmazonEKSEditPolicy with a namespace scope, or list the role's ARN under"
+        " principals"
+    ),
     parameters=ADMINS,
 )
 def cluster_admins_named(access: Resource, settings: Settings) -> Iterator[Outcome]:

@@ -186,7 +186,10 @@ def subnets_assign_no_public_addresses(subnet: Resource, _: Settings) -> Iterato
     types=(SECURITY_GROUP,),
     severity="medium",
     level="mandatory",
-    says="Only the group that EKS makes carries the cluster's tag; a second one on an interface stops the load balancer controller.",
+    says=(
+        "Only the group that EKS makes carries the cluster's tag; a second one on an interface stops the load balancer"
+        " controller."
+    ),
     fix="drop the kubernetes.io/cluster/... tag from the group",
 )
 def one_group_owned_by_the_cluster(group: Resource, _: Settings) -> Iterator[Outcome]:
@@ -195,7 +198,7 @@ def one_group_owned_by_the_cluster(group: Resource, _: Settings) -> Iterator[Out
             yield Finding(value, "no cluster tag on a group of one's own")
 
 
-ENDPOINTS = ["ec2", "ecr.api", "ecr.dkr", "s3", "sts", "logs", "eks", "eks-auth", "elasticloadbalancing", "autoscaling"]
+ENDPOINTS = ["ec2", "ecr.api", "ecr.dkr", "s3", "sts", "logs", "eks", "eks-auth", "elasticloadbalancing"]
 
 
 @rule(

@@ -101,7 +101,7 @@ def test_xid_79_asks_for_another_node_and_xid_13_for_a_look_at_the_program():
 
 def test_the_codes_that_ask_for_another_node_are_those_of_the_monitoring_agent():
     # WellKnownXidCodes of eks-node-monitoring-agent v1.7.0.
-    agents = ["46", "48", "54", "62", "63", "64", "74", "79", "95", "109", "110", "119", "120", "136", "140", "142", "143", "151", "155", "156", "158"]
+    agents = ("46 48 54 62 63 64 74 79 95 109 110 119 120 136 140 142 143 151 155 156 158").split()  # noqa: SIM905
     known = accelerators.for_vendor("nvidia").health_codes
     assert [each.code for each in known if each.action in ("replace", "reboot")] == agents
     assert [each.code for each in known] == sorted({each.code for each in known}, key=int)

@@ -83,16 +83,18 @@ def test_a_pin_that_does_not_exist_is_refused_in_words(name: str, version: str) 
 
 def test_charts_carry_the_versions_that_the_project_was_tried_with() -> None:
     assert {
-        name: CAT.charts[name].version for name in ("kueue", "jobset", "cluster-autoscaler", "kube-prometheus-stack")
+        name: CAT.charts[name].version
+        for name in ("kueue", "jobset", "karpenter", "karpenter-crd", "kube-prometheus-stack")
     } == {
         "kueue": "0.19.2",
         "jobset": "0.12.0",
-        "cluster-autoscaler": "9.59.0",
+        "karpenter": "1.13.0",
+        "karpenter-crd": "1.13.0",
         "kube-prometheus-stack": "88.5.3",
     }
     assert CAT.charts["kueue"].repository == "oci://registry.k8s.io/kueue/charts/kueue"
     assert CAT.charts["kueue"].oci
-    assert not CAT.charts["cluster-autoscaler"].oci
+    assert CAT.charts["karpenter"].oci
 
 
 @pytest.mark.parametrize("pin", CAT.charts.charts.values(), ids=lambda pin: pin.name)

@@ -149,16 +149,17 @@ def test_the_key_serves_logs_and_volumes_and_names_no_role_that_an_empty_account
         "AccountAdministers",
         "LogsEncrypt",
         "AlarmsPublish",
-        "AutoScalingEncryptsVolumes",
-        "AutoScalingGrantsVolumes",
+        "MachinesEncryptVolumes",
+        "MachinesGrantVolumes",
     }
-    for sid in ("AutoScalingEncryptsVolumes", "AutoScalingGrantsVolumes"):
+    for sid in ("MachinesEncryptVolumes", "MachinesGrantVolumes"):
         condition = statements[sid]["Condition"]
         assert condition["StringEquals"] == {"kms:CallerAccount": "111122223333"}
-        assert condition["ArnLike"]["aws:PrincipalArn"].endswith(
-            "autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling*"
-        )
-    assert statements["AutoScalingGrantsVolumes"]["Condition"]["Bool"] == {"kms:GrantIsForAWSResource": "true"}
+        assert [each.rsplit("/aws-service-role/")[1] for each in condition["ArnLike"]["aws:PrincipalArn"]] == [
+            "autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling*",
+            "spot.amazonaws.com/AWSServiceRoleForEC2Spot",
+        ]
+    assert statements["MachinesGrantVolumes"]["Condition"]["Bool"] == {"kms:GrantIsForAWSResource": "true"}
 
 
 def test_network_addons_and_their_roles_come_before_any_node() -> None:

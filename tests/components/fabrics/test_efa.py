@@ -150,6 +150,14 @@ def test_nccl_fails_rather_than_fall_back_to_tcp(cat: Catalog) -> None:
 def test_trainium_gets_no_variables_of_nccl(cat: Catalog) -> None:
     assert efa.Efa().environment(pool("trn2.48xlarge"), cat.instance("trn2.48xlarge")) == {
         "FI_EFA_USE_DEVICE_RDMA": "1",
+        "FI_EFA_USE_HUGE_PAGE": "0",
         "FI_PROVIDER": "efa",
         "NCCL_SOCKET_IFNAME": "eth0",
     }
+
+
+def test_pods_ask_for_no_huge_pages_since_no_job_uses_them(cat: Catalog) -> None:
+    for name in ("p5.48xlarge", "trn2.48xlarge", "g6e.48xlarge"):
+        asked = efa.Efa().pod_resources(pool(name), cat.instance(name))
+        assert list(asked) == ["vpc.amazonaws.com/efa"]
+        assert efa.Efa().environment(pool(name), cat.instance(name))["FI_EFA_USE_HUGE_PAGE"] == "0"

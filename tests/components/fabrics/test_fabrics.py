@@ -15,7 +15,7 @@ from components.gpu_pool import GpuPool, GpuPoolArgs
 from components.planning import nodes
 from components.spec.pools import HostSpec, PoolSpec
 from tests.components.planning.pool_stacks import PRETRAIN, told
-from tests.declared import of_type, one, record
+from tests.declared import one, record
 
 
 def pool(**more: Any) -> PoolSpec:
@@ -51,7 +51,7 @@ def test_without_a_word_a_pool_gets_what_its_cards_can_use(
     ("kind", "environment"),
     [
         ("infiniband", {"NCCL_IB_HCA": "mlx5", "NCCL_NET": "IB", "NCCL_SOCKET_IFNAME": "eth0"}),
-        ("roce", {"NCCL_IB_GID_INDEX": "3", "NCCL_IB_HCA": "mlx5", "NCCL_NET": "IB", "NCCL_SOCKET_IFNAME": "eth0"}),
+        ("roce", {"NCCL_IB_HCA": "mlx5", "NCCL_NET": "IB", "NCCL_SOCKET_IFNAME": "eth0"}),
     ],
 )
 def test_self_hosted_rdma_asks_for_its_devices_and_refuses_to_fall_back(kind: str, environment: dict[str, str]) -> None:
@@ -61,6 +61,13 @@ def test_self_hosted_rdma_asks_for_its_devices_and_refuses_to_fall_back(kind: st
     assert FABRICS[kind].environment(own, hosts) == environment
     without = hosts.model_copy(update={"rdma_devices": 0})
     assert FABRICS[kind].refusal(own, without) == f"hosts.rdma_devices is 0, and {kind} needs at least 1"
+
+
+@pytest.mark.parametrize("kind", ["infiniband", "roce"])
+def test_named_adapters_are_the_only_ones_that_carry_collectives(kind: str) -> None:
+    hosts = HostSpec.model_validate({**HOSTS, "rdma_adapters": ("mlx5_0", "mlx5_4:1")})
+    own = pool(instance_type=None, hosts=hosts.model_dump(), fabric=kind)
+    assert FABRICS[kind].environment(own, hosts)["NCCL_IB_HCA"] == "=mlx5_0,mlx5_4:1"
 
 
 def test_tcp_needs_nothing_and_says_so_to_nccl(cat: Catalog) -> None:
@@ -105,9 +112,9 @@ def test_a_made_up_family_needs_one_entry(cat: Catalog, monkeypatch: pytest.Monk
     raw = {
         **PRETRAIN,
         "fabric": "photon",
-        "nodes": {"min": 0, "max": 4},
+        "nodes": 4,
         "spares": 0,
-        "capacity": {"kind": "on-demand"},
+        "capacity": {"kind": "reservation", "ids": ["cr-0a1b2c3d4e5f60718"]},
     }
     assert told(cat, raw) == []
     assert told(cat, {**raw, "instance_type": "g5.8xlarge"}) == [
@@ -137,8 +144,6 @@ def test_a_made_up_family_needs_one_entry(cat: Catalog, monkeypatch: pytest.Monk
         (0, "interface"),
         (1, "interface"),
     ]
-    tags = {each.inputs["tag"]["key"]: each.inputs["tag"]["value"] for each in of_type(records, "autoscaling/tag:Tag")}
-    assert tags["k8s.io/cluster-autoscaler/node-template/resources/example.com/photon"] == "2"
     assert nodes.labels_of(spec, cat)["trainshed.io/fabric"] == "photon"
     assert "trainshed.io/efa" not in nodes.labels_of(spec, cat)
 

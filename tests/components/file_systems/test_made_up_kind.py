@@ -16,7 +16,7 @@ from components.spec.stack import StackSpec
 from infra.build import build
 from infra.offline.recorder import run
 from infra.settings import from_file
-from tests.given import CAT, stack_of, task_of
+from tests.given import CAT, SMALL_TASK, stack_of, task_of
 
 STACK = """config:
   aws:region: us-west-2
@@ -27,13 +27,7 @@ STACK = """config:
   trainshed:storage:
     file_systems: [{kind: acme, name: fast, zone: usw2-az2, settings: {volume: scratch7}}]
 """
-TASK = """task: small
-image: 111122223333.dkr.ecr.us-west-2.amazonaws.com/trainer@sha256:2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae
-command: [python, -m, trainer.main]
-resources: {pool: train, nodes: 2}
-storage: {dataset: {path: /datasets/corpus}, checkpoint: {path: /checkpoints/small}}
-recovery: {auto_restart: false}
-"""
+TASK = SMALL_TASK + "storage: {dataset: {path: /datasets/corpus}, checkpoint: {path: /checkpoints/small}}\n"
 
 
 class Acme(FileSystem):

@@ -88,9 +88,7 @@ def test_a_budget_with_nobody_to_tell_has_no_notifications_which_aws_would_refus
 
 def test_unexpected_spend_is_mailed_daily_and_published_at_once() -> None:
     alerts = ("arn:aws:sns:us-west-2:111122223333:alerts", "mailto:oncall@example.com")
-    records = declared(
-        GovernedSpec(budget=BudgetSpec(monthly_usd=1000), governance=GovernanceSpec(anomaly_usd=2500), alerts_to=alerts)
-    )
+    records = declared(GovernedSpec(governance=GovernanceSpec(anomalies="tag", anomaly_usd=2500), alerts_to=alerts))
     monitor = json.loads(one(records, "AnomalyMonitor").inputs["monitorSpecification"])
     assert monitor["Tags"] == {"Key": "user:stack", "MatchOptions": None, "Values": ["prod"]}
     found = {each.name: each.inputs for each in of_type(records, "AnomalySubscription")}
@@ -199,3 +197,29 @@ def test_every_resource_that_can_carry_tags_carries_them() -> None:
         if each.type.rsplit(":", 1)[-1] not in UNTAGGED:
             assert TAGS.items() <= each.inputs["tags"].items(), each.name
     assert named(declared(spec), "governance-budget").inputs["tags"]["Name"] == "governance-budget"
+
+
+def test_a_member_account_of_an_organisation_declares_no_monitor_unless_asked_to() -> None:
+    spec = GovernedSpec(budget=BudgetSpec(monthly_usd=1000), alerts_to=("mailto:a@example.com",))
+    assert [each.type for each in declared(spec)] == ["aws:budgets/budget:Budget"]
+
+
+def test_a_monitor_over_services_needs_no_tag() -> None:
+    spec = GovernedSpec(governance=GovernanceSpec(anomalies="services"), alerts_to=("mailto:a@example.com",))
+    monitor = one(declared(spec), "AnomalyMonitor").inputs
+    assert (monitor["monitorType"], monitor["monitorDimension"]) == ("DIMENSIONAL", "SERVICE")
+    assert "monitorSpecification" not in monitor
+
+
+def test_a_budget_tells_the_one_topic_that_the_service_takes_and_prefers_its_own_region() -> None:
+    away, home = (f"arn:aws:sns:{region}:111122223333:alerts" for region in ("eu-west-1", "us-west-2"))
+    spec = GovernedSpec(budget=BudgetSpec(monthly_usd=1000), alerts_to=(away, home))
+    told = {tuple(each["subscriberSnsTopicArns"]) for each in one(declared(spec), "Budget").inputs["notifications"]}
+    assert told == {(home,)}
+
+
+def test_a_budget_of_a_whole_account_needs_no_tag_on_the_bill() -> None:
+    spec = GovernedSpec(budget=BudgetSpec(monthly_usd=1000, counts="account"))
+    assert one(declared(spec), "Budget").inputs["costFilters"] == [
+        {"name": "LinkedAccount", "values": ["111122223333"]}
+    ]

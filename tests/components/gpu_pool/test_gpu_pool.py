@@ -29,13 +29,13 @@ pytestmark = pytest.mark.xdist_group("gpu-pool")
 CAT = catalogs.load()
 SUBNETS = {"usw2-az2": "subnet-2", "usw2-az3": "subnet-3", "usw2-az4": "subnet-4"}
 KEY = "arn:aws:kms:us-west-2:111122223333:key/1a2b"
-SCALING_GROUP = "eks-group-1"
+STANDING = {**PREPROCESS, "nodes": {"min": 200, "max": 200}}
 
 
 def outputs(kind: str, name: str, inputs: dict[str, Any]) -> dict[str, Any]:
     if kind == "aws:eks/nodeGroup:NodeGroup":
         arn = f"arn:aws:eks:us-west-2:111122223333:nodegroup/c/{name}/1"
-        return {"nodeGroupName": name, "arn": arn, "resources": [{"autoscalingGroups": [{"name": SCALING_GROUP}]}]}
+        return {"nodeGroupName": name, "arn": arn}
     if kind == "aws:iam/role:Role":
         return {"arn": f"arn:aws:iam::111122223333:role/{name}"}
     return {"name": name, "latestVersion": 7}
@@ -86,7 +86,6 @@ CAPACITIES: dict[str, dict[str, Any]] = {
         "resource_group_arn": "arn:aws:resource-groups:us-west-2:111122223333:group/g",
     },
     "block": FINETUNE["capacity"],
-    "spot": {"kind": "spot"},
 }
 
 
@@ -97,10 +96,8 @@ def table() -> Iterator[tuple[str, str, str]]:
         for capacity in CAPACITIES:
             if capacity == "block" and not machine.capacity_block:
                 continue
-            if capacity == "spot" and not machine.spot:
-                continue
             for fabric in ("efa", "tcp"):
-                if fabric == "tcp" or (machine.efa and capacity != "spot"):
+                if fabric == "tcp" or machine.efa:
                     yield machine.name, capacity, fabric
 
 
@@ -198,13 +195,8 @@ def test_template_and_group_equal_the_facts(name: str, capacity: str, fabric: st
         machine, capacity, fabric
     )
 
-    groups = {each.name: each for each in of_type(records, "NodeGroup")}
-    if capacity == "spot":
-        assert sorted(groups) == [f"{pool}-nodes-on-demand", f"{pool}-nodes-spot"]
-        group = groups[f"{pool}-nodes-spot"]
-    else:
-        (group,) = groups.values()
-    assert group.inputs["capacityType"] == {"block": "CAPACITY_BLOCK", "spot": "SPOT"}.get(capacity, "ON_DEMAND")
+    group = one(records, "NodeGroup")
+    assert group.inputs["capacityType"] == {"block": "CAPACITY_BLOCK"}.get(capacity, "ON_DEMAND")
     assert group.inputs.get("instanceTypes") == (None if capacity == "block" else [name])
     assert group.inputs["subnetIds"] == ["subnet-3"]
     family = accelerators.of(machine)
@@ -295,8 +287,7 @@ def test_a_pods_request_and_the_template_count_the_same_interfaces() -> None:
         template = one(records, "LaunchTemplate")
         with_efa = sum(each["interfaceType"] != "interface" for each in template.inputs["networkInterfaces"])
         pod = efa.Efa().pod_resources(PoolSpec.model_validate(raw), CAT.instance(name))
-        tag = named(records, "finetune-tag-cr-3a1b2c3d4e5f60718-resources/vpc.amazonaws.com/efa")
-        assert str(with_efa) == pod["vpc.amazonaws.com/efa"] == tag.inputs["tag"]["value"]
+        assert str(with_efa) == pod["vpc.amazonaws.com/efa"]
 
 
 def test_a_reserved_pool_has_one_template_and_group_a_reservation_and_no_placement_group() -> None:
@@ -360,7 +351,7 @@ def test_a_blocks_nodes_come_after_its_start_and_are_gone_60_minutes_before_its_
     }
 
 
-def test_a_block_of_a_fixed_size_is_kept_from_the_autoscaler() -> None:
+def test_a_block_of_a_fixed_size_stays_at_it_between_start_and_end() -> None:
     for nodes, least in ((16, 16), ({"min": 4, "max": 16}, 4)):
         up = named(declare({**FINETUNE, "nodes": nodes}), "finetune-calendar-up-cr-3a1b2c3d4e5f60718").inputs
         assert json.loads(up["target"]["input"])["ScalingConfig"] == {"MinSize": least, "DesiredSize": 16}
@@ -388,52 +379,32 @@ def test_a_block_that_runs_already_is_not_raised_a_second_time() -> None:
     assert one(records, "NodeGroup").inputs["scalingConfig"] == {"minSize": 0, "maxSize": 16, "desiredSize": 16}
 
 
-def test_a_live_size_of_8_is_left_alone_where_the_autoscaler_or_the_calendar_rules() -> None:
-    records = declare(PRETRAIN, FINETUNE, PREPROCESS)
+def test_a_live_size_of_8_is_left_alone_where_the_calendar_rules() -> None:
+    records = declare(PRETRAIN, FINETUNE, {**PREPROCESS, "nodes": {"min": 5, "max": 200}})
     ignored = {each.name: each.ignore_changes for each in of_type(records, "NodeGroup")}
     assert ignored == {
         **{f"pretrain-nodes-{each}": () for each in IDS},
         "finetune-nodes-cr-3a1b2c3d4e5f60718": ("scalingConfig.desiredSize", "scalingConfig.minSize"),
-        "preprocess-nodes-on-demand": ("scalingConfig.desiredSize",),
-        "preprocess-nodes-spot": ("scalingConfig.desiredSize",),
+        "preprocess-nodes-1": (),
     }
 
 
-def test_an_autoscaled_group_tells_the_autoscaler_all_labels_taints_and_resources() -> None:
-    raw = {
-        **FINETUNE,
-        "labels": {"example.com/team": "research"},
-        "taints": [{"key": "example.com/hold", "value": "y", "effect": "NO_EXECUTE"}],
-    }
-    records = declare(raw)
-    tags = [each.inputs for each in of_type(records, "autoscaling/tag:Tag")]
-    assert {each["autoscalingGroupName"] for each in tags} == {SCALING_GROUP}
-    assert not any(each["tag"]["propagateAtLaunch"] for each in tags)
-    found = {
-        each["tag"]["key"].removeprefix("k8s.io/cluster-autoscaler/node-template/"): each["tag"]["value"]
-        for each in tags
-    }
-    group = one(records, "NodeGroup").inputs
-    assert found == {
-        **{f"label/{key}": value for key, value in group["labels"].items()},
-        "taint/nvidia.com/gpu": "present:NoSchedule",
-        "taint/example.com/hold": "y:NoExecute",
-        "resources/nvidia.com/gpu": "8",
-        "resources/vpc.amazonaws.com/efa": "16",
-        "resources/hugepages-2Mi": "10256Mi",
-        "resources/ephemeral-storage": "28312Gi",
-    }
-    assert found["label/example.com/team"] == "research"
+def test_raising_min_raises_the_desired_size_too_as_eks_asks() -> None:
+    for least in (2, 5):
+        group = one(declare({**PREPROCESS, "nodes": {"min": least, "max": 200}}), "NodeGroup")
+        assert group.inputs["scalingConfig"] == {"minSize": least, "maxSize": least, "desiredSize": least}
+        assert group.inputs["capacityType"] == "ON_DEMAND"
 
 
-def test_unknown_names_of_a_first_preview_drop_no_tag() -> None:
-    before, after = declare(FINETUNE, PREPROCESS, known=False), declare(FINETUNE, PREPROCESS, known=True)
-    assert sorted((each.type, each.name) for each in before) == sorted((each.type, each.name) for each in after)
-    assert {each.inputs["autoscalingGroupName"] for each in of_type(before, "autoscaling/tag:Tag")} == {"<unknown>"}
+def test_a_pool_that_starts_from_zero_has_no_node_group_and_no_scaling_groups_tags() -> None:
+    records = declare(PREPROCESS)
+    assert [each.type for each in records if each.custom] == []
+    assert of_type(declare(PRETRAIN, FINETUNE), "autoscaling/tag:Tag") == []
 
 
-def test_pools_of_a_fixed_size_need_no_autoscaler_tags() -> None:
-    assert of_type(declare(PRETRAIN), "autoscaling/tag:Tag") == []
+def test_bought_nodes_with_efa_get_a_placement_group() -> None:
+    raw = {**PRETRAIN, "nodes": {"min": 0, "max": 4}, "spares": 0, "capacity": {"kind": "on-demand"}}
+    assert [each.name for each in of_type(declare(raw), "PlacementGroup")] == ["pretrain-placement-elastic"]
 
 
 def test_eks_gets_its_own_spelling_of_an_effect_and_pods_theirs() -> None:
@@ -448,29 +419,48 @@ def test_eks_gets_its_own_spelling_of_an_effect_and_pods_theirs() -> None:
 
 def test_reserved_and_training_pools_take_old_nodes_away_first() -> None:
     strategies = {
-        each.name: each.inputs["updateConfig"] for each in of_type(declare(PRETRAIN, FINETUNE, PREPROCESS), "NodeGroup")
+        each.name: each.inputs["updateConfig"] for each in of_type(declare(PRETRAIN, FINETUNE, STANDING), "NodeGroup")
     }
     assert strategies["pretrain-nodes-cr-0a1b2c3d4e5f60718"] == {"maxUnavailable": 42, "updateStrategy": "MINIMAL"}
     assert strategies["finetune-nodes-cr-3a1b2c3d4e5f60718"] == {"maxUnavailable": 2, "updateStrategy": "MINIMAL"}
-    assert strategies["preprocess-nodes-spot"] == {"maxUnavailable": 20}
+    assert strategies["preprocess-nodes-1"] == {"maxUnavailable": 20}
 
 
 def test_the_engine_waits_for_a_node_group_as_long_as_its_update_takes() -> None:
-    waits = {each.name: each.timeouts for each in of_type(declare(PRETRAIN, PREPROCESS), "NodeGroup")}
+    waits = {each.name: each.timeouts for each in of_type(declare(PRETRAIN, STANDING), "NodeGroup")}
     # 417 nodes, 42 at a time: 10 turns of 51 minutes and half an hour.
     assert waits["pretrain-nodes-cr-0a1b2c3d4e5f60718"] == {"create": "3h", "update": "9h", "delete": "4h"}
-    assert waits["preprocess-nodes-spot"] == {"create": "1h", "update": "6h", "delete": "2h"}
+    assert waits["preprocess-nodes-1"] == {"create": "1h", "update": "6h", "delete": "2h"}
     slow = of_type(declare({**PRETRAIN, "update_max_unavailable": 20}), "NodeGroup")[0]
     assert slow.inputs["updateConfig"]["maxUnavailable"] == 20
     assert slow.timeouts["update"] == "12h"
 
 
+# The monitoring agent never clears it: a restarted daemon must not cost a gang its node.
+DCGM = {
+    "nodeMonitoringCondition": "AcceleratedHardwareReady",
+    "nodeUnhealthyReason": "DCGMError",
+    "minRepairWaitTimeMins": 10,
+    "repairAction": "NoAction",
+}
+
+
+def test_a_gangs_node_is_not_replaced_for_an_error_that_never_clears_unless_the_user_says_so() -> None:
+    def overrides(**more: Any) -> Any:
+        group = of_type(declare({**PRETRAIN, **more}), "NodeGroup")[0]
+        return group.inputs["nodeRepairConfig"].get("nodeRepairConfigOverrides")
+
+    assert overrides() == overrides(purpose="finetuning") == [DCGM]
+    assert overrides(purpose="evaluation") is None
+    assert overrides(instance_type="trn1.32xlarge") is None
+    own = {"condition": "AcceleratedHardwareReady", "reason": "DCGMError", "wait_minutes": 30, "action": "Replace"}
+    assert overrides(repairs=[own]) == [{**DCGM, "minRepairWaitTimeMins": 30, "repairAction": "Replace"}]
+
+
 def test_nodes_with_cards_are_repaired_unless_the_user_says_no() -> None:
-    repairs = {
-        each.name: each.inputs["nodeRepairConfig"] for each in of_type(declare(PRETRAIN, PREPROCESS), "NodeGroup")
-    }
-    assert repairs["pretrain-nodes-cr-0a1b2c3d4e5f60718"] == {"enabled": True}
-    assert repairs["preprocess-nodes-spot"] == {"enabled": False}
+    repairs = {each.name: each.inputs["nodeRepairConfig"] for each in of_type(declare(PRETRAIN, STANDING), "NodeGroup")}
+    assert repairs["pretrain-nodes-cr-0a1b2c3d4e5f60718"] == {"enabled": True, "nodeRepairConfigOverrides": [DCGM]}
+    assert repairs["preprocess-nodes-1"] == {"enabled": False}
     answers = [
         {"condition": "AcceleratedHardwareReady", "reason": "NvidiaXID31Error", "wait_minutes": 1, "action": "NoAction"}
     ]
@@ -478,12 +468,13 @@ def test_nodes_with_cards_are_repaired_unless_the_user_says_no() -> None:
     assert own == {
         "enabled": True,
         "nodeRepairConfigOverrides": [
+            DCGM,
             {
                 "nodeMonitoringCondition": "AcceleratedHardwareReady",
                 "nodeUnhealthyReason": "NvidiaXID31Error",
                 "minRepairWaitTimeMins": 1,
                 "repairAction": "NoAction",
-            }
+            },
         ],
     }
     assert of_type(declare({**PRETRAIN, "node_repair": False}), "NodeGroup")[0].inputs["nodeRepairConfig"] == {
@@ -514,24 +505,10 @@ def plain(records: list[Record]) -> dict[str, Any]:
     return {each.urn: (each.inputs, each.depends_on, each.protect, each.ignore_changes) for each in records}
 
 
-def test_the_toggle_changes_only_the_node_groups_of_preprocessing_pools() -> None:
-    on, off = (plain(declare(PRETRAIN, FINETUNE, PREPROCESS, spot_preprocessing=value)) for value in (True, False))
-    urns = {urn for urn in {*on, *off} if on.get(urn) != off.get(urn)}
-    changed = {urn.rsplit("::", 1)[1] for urn in urns}
-    tags = {name for name in changed if "-tag-spot-" in name}
-    assert changed - tags == {"preprocess-nodes-spot"}
-    assert tags, "the tags of the group that goes go with it"
-
-
-def test_the_toggle_names_no_group_twice() -> None:
-    on, off = (declare(PREPROCESS, spot_preprocessing=value) for value in (True, False))
-    spot = named(on, "preprocess-nodes-spot").inputs
-    demand = named(off, "preprocess-nodes-on-demand").inputs
-    assert (spot["capacityType"], demand["capacityType"]) == ("SPOT", "ON_DEMAND")
-    assert "nodeGroupName" not in spot and "nodeGroupName" not in demand, (
-        "the engine's own suffix keeps old and new apart"
-    )
-    assert not any(each.delete_before_replace for each in [*on, *off])
+def test_the_toggle_changes_no_node_group() -> None:
+    pools = (PRETRAIN, FINETUNE, PREPROCESS, {**STANDING, "name": "standing"})
+    on, off = (plain(declare(*pools, spot_preprocessing=value)) for value in (True, False))
+    assert on == off
 
 
 def test_the_order_of_pools_changes_nothing() -> None:

@@ -57,6 +57,24 @@ def test_plugins_run_on_the_nodes_of_their_devices_and_on_no_other():
         assert runs == wanted.get(pool.name, set()), pool.name
 
 
+BOTTLEROCKET = "BOTTLEROCKET_x86_64_NVIDIA"
+_OF_POOL = "purpose: training, instance_type: p5.48xlarge, zone: usw2-az3, nodes: 4, fabric: tcp"
+
+
+def test_an_image_that_runs_its_own_plugin_gets_no_second_one():
+    assert pods(stack_of(pools=f"[{{name: train, {_OF_POOL}, image_family: {BOTTLEROCKET}}}]")) == {}
+
+
+def test_beside_such_an_image_the_plugin_keeps_to_the_other_pools():
+    both = f"[{{name: train, {_OF_POOL}, image_family: {BOTTLEROCKET}}}, {{name: second, {_OF_POOL}}}]"
+    given = stack_of(pools=both)
+    rules = pods(given)["nvidia-device-plugin"]["affinity"]["nodeAffinity"]
+    terms = rules["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert terms == [{"matchExpressions": [{"key": node_labels.POOL, "operator": "NotIn", "values": ["train"]}]}]
+    assert wrong(declared(given)) == {}
+    assert "affinity" not in pods(stack("prod"))["nvidia-device-plugin"]
+
+
 def test_a_pool_without_efa_gets_no_efa_plugin():
     given = stack_of(
         pools="[{name: train, purpose: training, instance_type: p5.48xlarge, zone: usw2-az3, nodes: 4, fabric: tcp}]"

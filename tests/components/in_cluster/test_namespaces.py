@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from components.manifests.namespaces import own_ranges
 from tests.components.in_cluster.declared_in_cluster import manifest, namespaces, records, wrong
 from tests.declared import Record, named, of_type
-from tests.given import STACKS, stack, stack_of
+from tests.given import CAT, STACKS, stack, stack_of
 
 
 @cache
@@ -56,10 +57,28 @@ def test_a_jobs_namespace_is_closed_both_ways_but_for_named_doors():
     found = policies("training")
     assert sorted(found) == ["default-deny", "dns", "https", "metrics", "own-pods", "pod-identity"]
     assert found["default-deny"] == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
-    assert found["own-pods"]["ingress"] == [{"from": [{"podSelector": {}}]}]
-    assert found["own-pods"]["egress"] == [{"to": [{"podSelector": {}}]}]
     assert found["pod-identity"]["egress"][0]["to"] == [{"ipBlock": {"cidr": "169.254.170.23/32"}}]
     assert found["metrics"]["ingress"][0]["ports"] == [{"protocol": "TCP", "port": "metrics"}]
+
+
+def own_pods(records: list[Record]) -> dict[str, Any]:
+    return named(records, "namespaces-policy-training-own-pods").inputs["spec"]
+
+
+def test_the_pods_of_a_large_stack_meet_by_ranges_so_that_no_start_rewrites_a_thousand_addresses():
+    blocks = [{"ipBlock": {"cidr": each}} for each in own_ranges(stack("prod"), CAT)]
+    assert len(blocks) > 1
+    assert {each for pool in [stack("prod").network] if pool for each in pool.compute_cidrs} <= {
+        each["ipBlock"]["cidr"] for each in blocks
+    }
+    assert own_pods(prod())["ingress"] == [{"from": blocks}]
+    assert own_pods(prod())["egress"] == [{"to": blocks}]
+
+
+def test_the_pods_of_a_small_stack_meet_their_own_namespace_alone():
+    dev = records(lambda opts: namespaces(stack("dev"), opts))
+    assert own_pods(dev)["ingress"] == [{"from": [{"podSelector": {}}]}]
+    assert own_pods(dev)["egress"] == [{"to": [{"podSelector": {}}]}]
 
 
 def test_https_never_opens_the_instance_metadata_service():

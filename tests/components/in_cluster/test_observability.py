@@ -153,10 +153,17 @@ def test_every_resource_of_aws_carries_the_tags():
 def test_machines_of_ones_own_need_nothing_of_aws():
     found = declared(stack("onprem"), cluster=None)
     assert [each for each in found if each.type.startswith("aws:")] == []
-    assert (
-        values(found)["prometheus"]["prometheusSpec"]["storageSpec"]["volumeClaimTemplate"]["spec"]["storageClassName"]
-        == "shared-lustre"
-    )
+    template = values(found)["prometheus"]["prometheusSpec"]["storageSpec"]["volumeClaimTemplate"]
+    # The tasks' class is a shared file system, no place for a database of samples: the cluster's default class.
+    assert "storageClassName" not in template["spec"]
+
+
+def test_prometheus_on_machines_of_ones_own_gets_the_class_that_is_named_for_it():
+    given = stack("onprem")
+    form = given.form.model_copy(update={"metrics_storage_class": "local-nvme"})
+    found = declared(given.model_copy(update={"form": form}), cluster=None)
+    template = values(found)["prometheus"]["prometheusSpec"]["storageSpec"]["volumeClaimTemplate"]
+    assert template["spec"]["storageClassName"] == "local-nvme"
 
 
 def test_card_metrics_have_memory_for_eight_cards_and_the_counters_that_are_off_by_default():

@@ -53,7 +53,7 @@ def test_the_release_raises_kueues_client_limits():
 def test_custom_resources_come_after_the_release_that_brings_their_definitions():
     release = named(prod(), "queueing-release-kueue")
     customs = [each for kind in CUSTOM for each in of_type(prod(), kind)]
-    assert len(customs) == 1 + 2 + 1 + 2 + 2 + 3
+    assert len(customs) == 1 + 3 + 1 + 3 + 3 + 3
     for each in customs:
         assert release.urn in each.depends_on, each.name
 

@@ -15,15 +15,24 @@ from tests.left_out import leave_out
 from trainshed.sandbox import tools
 
 VERSION = "1.35"
-TOOLS = {"kueue.x-k8s.io": "kueue", "jobset.x-k8s.io": "jobset"}
+TOOLS = {
+    "kueue.x-k8s.io": "kueue",
+    "jobset.x-k8s.io": "jobset",
+    "karpenter.sh": "karpenter",
+    "karpenter.k8s.aws": "karpenter",
+}
+# Where each module keeps its definitions.
+FOLDERS = {"karpenter": "pkg/apis/crds"}
 
 
 def crds(group: str) -> list[dict[str, Any]]:
     """The definitions that a controller's own release ships; leaves the test out where `make tools` has not brought
     them.
     """
-    folder = tools.asset(TOOLS[group], "config/components/crd/bases")
-    if not folder.is_dir():
+    name = TOOLS[group]
+    known = any(tool.name == name for tool in tools.BUILT)
+    folder = tools.asset(name, FOLDERS.get(name, "config/components/crd/bases")) if known else None
+    if folder is None or not folder.is_dir():
         leave_out(TOOLS[group], f"{TOOLS[group]}'s definitions are missing: {tools.remedy(TOOLS[group])}")
     return [yaml.safe_load(path.read_text()) for path in sorted(folder.glob("*.yaml"))]
 

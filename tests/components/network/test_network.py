@@ -8,6 +8,7 @@ import json
 from functools import cache
 from typing import Any
 
+import pulumi_aws as aws
 import pytest
 
 from components.network import Network, NetworkArgs
@@ -351,3 +352,16 @@ def test_a_subnet_that_was_not_planned_is_refused_by_name() -> None:
         assert network.plan.zones("compute") == ()
 
     assert record(program)
+
+
+def test_nodes_wait_for_every_rule_so_that_none_goes_before_them_on_destroy() -> None:
+    waits: list[int] = []
+    found: list[int] = []
+
+    def program() -> None:
+        network = Network("network", NetworkArgs(spec=NetworkSpec(zones=ZONES), region="us-west-2"))
+        kinds = (aws.vpc.SecurityGroupIngressRule, aws.vpc.SecurityGroupEgressRule)
+        waits.append(len([each for each in network.ready if isinstance(each, kinds)]))
+
+    found.append(len(rules(tuple(record(program)))))
+    assert waits == found

@@ -157,6 +157,15 @@ def test_checkpoints_move_only_when_they_stay_long_enough() -> None:
     assert long["transitions"] == [{"days": 30, "storageClass": "STANDARD_IA"}]
 
 
+def test_the_copy_learns_what_was_condemned() -> None:
+    [role] = [
+        each
+        for each in of_type(declared(checkpoints=COPIED), "RolePolicy")
+        if "s3:ReplicateTags" in each.inputs["policy"]
+    ]
+    assert "s3:GetObjectVersionTagging" in role.inputs["policy"]
+
+
 def test_access_of_every_bucket_is_logged_but_not_that_of_the_log_bucket() -> None:
     logged = of_type(declared(), "BucketLogging")
     assert {each.name: each.inputs["targetPrefix"] for each in logged} == {
@@ -289,4 +298,10 @@ def test_service_accounts_read_a_bucket_or_write_it_and_never_delete() -> None:
 
     record(program)
     assert found["reads"] == {"s3:ListBucket", "s3:GetBucketLocation", "s3:GetObject", "kms:Decrypt"}
-    assert found["writes"] - found["reads"] == {"s3:PutObject", "s3:AbortMultipartUpload", "kms:GenerateDataKey"}
+    assert found["writes"] - found["reads"] == {
+        "s3:PutObject",
+        "s3:PutObjectTagging",
+        "s3:GetObjectTagging",
+        "s3:AbortMultipartUpload",
+        "kms:GenerateDataKey",
+    }

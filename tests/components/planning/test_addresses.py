@@ -252,7 +252,8 @@ def test_efa_only_interfaces_take_no_address() -> None:
     }
     assert address_needs.compute_needs(stack(pool), CAT) == (
         Need(
-            zone="usw2-az3", parts=(Part(addresses=264, reckoning="train: 8 nodes x (1 + 2 x 16) = 264", prefixed=256),)
+            zone="usw2-az3",
+            parts=(Part(addresses=264, reckoning="train: 8 nodes x (1 + 2 x 16) = 264", nodes=8, prefixed=256),),
         ),
     )
 

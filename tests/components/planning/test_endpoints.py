@@ -35,9 +35,10 @@ def test_the_compute_network_always_has_its_endpoints_since_it_has_no_way_out() 
     ("sections", "added"),
     [
         ({"storage": LUSTRE}, {"fsx"}),
-        ({"pools": ({**GPU, "nodes": {"min": 0, "max": 4}},)}, {"autoscaling"}),
+        ({"pools": ({**GPU, "nodes": {"min": 0, "max": 4}},)}, set()),
         ({"pools": (GPU,)}, set()),
         ({"observability": {"alerts_to": ("mailto:oncall@example.com",)}}, {"sns"}),
+        ({"governance": {"threat_detection": True}}, {"guardduty-data"}),
     ],
 )
 def test_a_feature_brings_its_endpoint(sections: dict[str, Any], added: set[str]) -> None:
@@ -51,7 +52,7 @@ def test_an_isolated_network_also_needs_what_controllers_reached_through_nat() -
         pools=({**GPU, "nodes": {"min": 0, "max": 4}},),
         observability={"alerts_to": ("arn:aws:sns:us-west-2:111122223333:alerts",)},
     )
-    assert everything == BASE | {"autoscaling", "elasticloadbalancing", "fsx", "kms", "sns"}
+    assert everything == BASE | {"elasticloadbalancing", "fsx", "kms", "sns", "sqs", "ssm"}
 
 
 def test_further_services_are_added_once() -> None:

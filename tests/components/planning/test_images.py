@@ -45,7 +45,7 @@ def test_without_a_way_out_everything_is_copied_and_the_controllers_too() -> Non
     assert {each.how for each in found.values()} == {"copied"}
     assert {"kueue", "jobset", *images.MONITORING, "node-exporter"} <= set(found)
     # What no stack declares isn't asked of anybody either.
-    assert {"cluster-autoscaler", "load-balancer-controller"}.isdisjoint(found)
+    assert {"load-balancer-controller"}.isdisjoint(found)
     assert images.cached_by(stack("staging"), CAT) == ()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -33,13 +34,12 @@ def test_1250_reserved_nodes_are_one_group_for_each_reservation() -> None:
     assert sizes(plan(PRETRAIN)) == {IDS[0]: (417, 417, 417), IDS[1]: (417, 417, 417), IDS[2]: (416, 416, 416)}
 
 
-@pytest.mark.parametrize("raw", [PRETRAIN, FINETUNE, PREPROCESS])
-@pytest.mark.parametrize("spot", [True, False])
-def test_groups_are_counted_as_they_are_planned(cat: Catalog, raw: dict[str, Any], spot: bool) -> None:
+@pytest.mark.parametrize("raw", [PRETRAIN, FINETUNE, PREPROCESS, {**PREPROCESS, "nodes": {"min": 7, "max": 200}}])
+def test_groups_are_counted_as_they_are_planned(cat: Catalog, raw: dict[str, Any]) -> None:
     pool = PoolSpec.model_validate(raw)
-    groups = plan(raw, spot=spot).groups
-    assert placement.groups(pool, cat=cat, spot_preprocessing=spot) == len(groups)
-    assert placement.largest_group(pool, cat=cat) == max(group.max_nodes for group in groups)
+    groups = plan(raw).groups
+    assert placement.groups(pool, cat=cat) == len(groups)
+    assert placement.largest_group(pool, cat=cat) == max((group.max_nodes for group in groups), default=0)
 
 
 def test_the_order_of_ids_in_the_file_changes_nothing() -> None:
@@ -110,22 +110,48 @@ def test_several_blocks_are_several_groups_of_their_own_sizes() -> None:
     assert sizes(found) == {IDS[0]: (0, 64, 0), IDS[1]: (0, 32, 0)}
 
 
-def test_the_toggle_changes_only_the_keys_of_preprocessing_groups() -> None:
+def test_the_toggle_changes_only_how_preprocessing_nodes_are_bought() -> None:
     spot, demand = plan(PREPROCESS, spot=True), plan(PREPROCESS, spot=False)
-    assert [(group.key, group.capacity_type, group.fallback) for group in spot.groups] == [
-        ("on-demand", "ON_DEMAND", True),
-        ("spot", "SPOT", False),
-    ]
-    assert [(group.key, group.capacity_type, group.fallback) for group in demand.groups] == [
-        ("on-demand", "ON_DEMAND", False)
-    ]
+    assert spot.groups == demand.groups == ()
+    assert spot.elastic is not None and demand.elastic is not None
+    assert (spot.elastic.buys, demand.elastic.buys) == (("spot", "on-demand"), ("on-demand",))
+    assert replace(spot.elastic, buys=demand.elastic.buys) == demand.elastic
     for raw in (PRETRAIN, FINETUNE):
         assert plan(raw, spot=True) == plan(raw, spot=False)
 
 
-def test_the_fallback_of_a_spot_pool_stays_at_zero() -> None:
-    found = sizes(plan({**PREPROCESS, "nodes": 20}))
-    assert found == {"on-demand": (0, 20, 0), "spot": (20, 20, 20)}
+def test_a_pool_that_follows_its_queue_has_its_least_nodes_as_a_fixed_group_and_the_rest_bought() -> None:
+    for least in (0, 2, 5):
+        found = plan({**PREPROCESS, "nodes": {"min": least, "max": 20}})
+        assert sizes(found) == ({"1": (least, least, least)} if least else {})
+        assert not any(group.sized_elsewhere for group in found.groups), "raising min is an ordinary change of size"
+        assert found.elastic is not None and found.elastic.max_nodes == 20 - least
+
+
+def test_what_can_run_at_once_is_never_more_than_the_pool() -> None:
+    for raw in (PREPROCESS, {**PREPROCESS, "nodes": 20}, {**PREPROCESS, "nodes": {"min": 20, "max": 20}}):
+        found = plan(raw)
+        bought = found.elastic.max_nodes if found.elastic else 0
+        assert sum(group.max_nodes for group in found.groups) + bought == found.max_nodes
+
+
+def test_a_fixed_number_on_spot_is_the_most_that_is_bought() -> None:
+    found = plan({**PREPROCESS, "nodes": 20})
+    assert found.groups == () and found.elastic is not None and found.elastic.max_nodes == 20
+
+
+def test_a_reserved_pool_with_a_range_is_bought_in_its_reservations() -> None:
+    elastic = plan({**PRETRAIN, "nodes": {"min": 0, "max": 30}, "spares": 0}).elastic
+    assert elastic is not None
+    assert (elastic.buys, elastic.reservations, elastic.own_placement_group) == (("reserved",), IDS, False)
+
+
+def test_bought_nodes_with_efa_lie_in_a_placement_group_unless_the_user_names_one() -> None:
+    raw = {**PRETRAIN, "nodes": {"min": 0, "max": 30}, "spares": 0, "capacity": {"kind": "on-demand"}}
+    own, given = plan(raw).elastic, plan({**raw, "capacity": {"kind": "on-demand", "placement_group": "mine"}}).elastic
+    assert own is not None and given is not None
+    assert (own.own_placement_group, own.placement_group) == (True, None)
+    assert (given.own_placement_group, given.placement_group) == (False, "mine")
 
 
 def test_spares_are_in_the_pool_and_outside_the_largest_job() -> None:
@@ -140,9 +166,8 @@ def test_a_zone_added_to_the_network_changes_no_pool_that_names_its_zone() -> No
 
 
 def test_pools_without_cards_take_all_zones_in_one_order() -> None:
-    assert {group.zones for group in plan(PREPROCESS, zones=("usw2-az4", "usw2-az2")).groups} == {
-        ("usw2-az2", "usw2-az4")
-    }
+    elastic = plan(PREPROCESS, zones=("usw2-az4", "usw2-az2")).elastic
+    assert elastic is not None and elastic.zones == ("usw2-az2", "usw2-az4")
 
 
 def test_the_only_zone_is_taken_and_one_of_several_never_is(cat: Catalog) -> None:
@@ -163,11 +188,10 @@ def test_groups_hold_the_pool_exactly_and_none_is_over_the_limit(count: int, lea
     least = min(least, count)
     found = [f"cr-{number}a1b2c3d4e5f60718" for number in range(min(ids, count))]
     capacity = {"kind": "reservation", "ids": found} if found else {"kind": "on-demand"}
-    groups: tuple[NodeGroup, ...] = plan(
-        {**PRETRAIN, "spares": 0, "nodes": {"min": least, "max": count}, "capacity": capacity}
-    ).groups
-    assert sum(group.max_nodes for group in groups) == count
-    assert sum(group.min_nodes for group in groups) == least
+    made = plan({**PRETRAIN, "spares": 0, "nodes": {"min": least, "max": count}, "capacity": capacity})
+    groups: tuple[NodeGroup, ...] = made.groups
+    assert sum(group.max_nodes for group in groups) == sum(group.min_nodes for group in groups) == least
+    assert (made.elastic.max_nodes if made.elastic else 0) == count - least
     assert all(0 <= group.min_nodes <= group.desired_nodes <= group.max_nodes <= 450 for group in groups)
     assert len({group.key for group in groups}) == len(groups)
 

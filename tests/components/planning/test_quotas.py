@@ -77,7 +77,7 @@ def test_the_classic_layout_counts_an_address_for_every_efa(cat: Catalog) -> Non
 def test_node_groups_are_counted_with_the_system_pools(cat: Catalog) -> None:
     found = rows(cat, PRETRAIN, FINETUNE, PREPROCESS)
     groups = found["managed node groups per cluster"]
-    assert (groups.need, groups.reckoning) == (7, "system 1 + finetune 1 + preprocess 2 + pretrain 3")
+    assert (groups.need, groups.reckoning) == (5, "system 1 + finetune 1 + preprocess 0 + pretrain 3")
     assert found["nodes per managed node group"].need == 417
 
 
@@ -118,3 +118,24 @@ def test_a_self_hosted_stack_needs_nothing_of_aws(cat: Catalog) -> None:
     own = {"name": "own", "purpose": "training", "hosts": hosts, "nodes": 4}
     form = {"kind": "self-hosted", "kubeconfig": "x"}
     assert quotas.of_stack(stack(own, form=form, network=None, cluster=None), cat) == []
+
+
+def test_root_volumes_of_all_nodes_count_against_the_storage_of_a_region(cat: Catalog) -> None:
+    found = rows(cat, PRETRAIN)["storage of gp3 volumes per region"]
+    assert (found.need, found.limit, found.verdict) == (245, 50, "request")
+    assert found.reckoning == "pretrain 1,250 x 200 GiB + system 3 x 100 GiB"
+    assert found.request == "ask Service Quotas for 245 TiB (ebs L-7A658B76)"
+
+
+def test_file_systems_count_by_deployment_and_storage(cat: Catalog) -> None:
+    systems = [
+        {"name": "a", "zone": "usw2-az3", "capacity_gib": 76800, "throughput_mbps_per_tib": 500},
+        {"name": "b", "zone": "usw2-az3", "capacity_gib": 48000, "throughput_mbps_per_tib": 500},
+        {"name": "c", "zone": "usw2-az3", "deployment": "SCRATCH_2", "capacity_gib": 2400},
+        {"name": "d", "zone": "usw2-az3", "storage": "INTELLIGENT_TIERING", "throughput_mbps": 4000},
+    ]
+    found = rows(cat, PRETRAIN, storage={"lustre": systems})
+    persistent = found["Lustre persistent 2 SSD storage per region"]
+    assert (persistent.need, persistent.limit, persistent.verdict) == (124_800, 100_800, "request")
+    assert found["Lustre scratch 2 SSD storage per region"].need == 2400
+    assert found["throughput of intelligent tiering per region"].need == 4000

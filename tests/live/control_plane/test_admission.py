@@ -166,7 +166,10 @@ for name, manifest in json.loads(os.environ["TRAINSHED_TEST_OBJECTS"]).items():
 @pytest.mark.engine
 @pytest.mark.proves(
     broken="a Kueue flavor and a Service, each with a misspelt field, go through the Pulumi provider",
-    promised="the server refuses the flavor, naming the field; the Service's, which the provider drops in silence, is found by comparison",
+    promised=(
+        "the server refuses the flavor, naming the field; the Service's, which the provider drops in silence, is found"
+        " by comparison"
+    ),
 )
 def test_a_field_that_the_server_does_not_know_is_found(
     need: Callable[[str], Path], tmp_path: Path, staging: Cluster

@@ -17,18 +17,23 @@ from trainshed.sandbox.plane import ControlPlane
 from trainshed.sandbox.stack_contents import stage_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.control_plane, pytest.mark.xdist_group("control_plane")]
-# Between them these have every kind of object of all stack files: staging has no kind that prod lacks, standby none that dev lacks. Each
-# takes a control plane and four runs of the engine.
+# Between them these have every kind of object of all stack files: staging has no kind that prod lacks, standby none
+# that dev lacks. Each takes a control plane and four runs of the engine.
 STACKS = ("dev", "onprem", "prod")
 KUEUE = "kueue.x-k8s.io/v1beta2"
 
 
 @pytest.mark.proves(
     broken="nothing: each stack's in-cluster half, with the real Kueue and JobSet charts as Helm releases",
-    promised="server-side apply takes every object and keeps every field, a second up changes nothing, destroy leaves no object",
+    promised=(
+        "server-side apply takes every object and keeps every field, a second up changes nothing, destroy leaves no"
+        " object"
+    ),
 )
 @pytest.mark.parametrize("stack", STACKS)
-def test_the_real_provider_applies_and_removes_a_stacks_objects(need: Callable[[str], Path], tmp_path: Path, stack: str) -> None:
+def test_the_real_provider_applies_and_removes_a_stacks_objects(
+    need: Callable[[str], Path], tmp_path: Path, stack: str
+) -> None:
     need("pulumi-resource-kubernetes")
     with ControlPlane.started() as plane:
         for crd in operator_crds():
@@ -67,6 +72,8 @@ def test_the_real_provider_applies_and_removes_a_stacks_objects(need: Callable[[
 def test_namespaces_end_once_their_objects_are_gone(tmp_path: Path) -> None:
     with ControlPlane.started(controllers=("kube-controller-manager",)) as plane:
         plane.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "jobs"}})
-        plane.api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one", "namespace": "jobs"}, "data": {}})
+        plane.api.create(
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one", "namespace": "jobs"}, "data": {}}
+        )
         plane.api.delete("v1", "Namespace", "jobs")
         wait_for(lambda: not plane.api.exists("v1", "Namespace", "jobs"), what="the namespace gone", seconds=180)

@@ -46,7 +46,9 @@ class Sandbox:
     def api(self) -> Api:
         config = yaml.safe_load((self.folder / "plane" / "kubeconfig").read_text())
         port = int(config["clusters"][0]["cluster"]["server"].rsplit(":", 1)[1])
-        return Api(port, config["users"][0]["user"]["token"], ca=str(self.folder / "plane" / "certificates" / "apiserver.crt"))
+        return Api(
+            port, config["users"][0]["user"]["token"], ca=str(self.folder / "plane" / "certificates" / "apiserver.crt")
+        )
 
 
 def children(pid: int) -> list[int]:
@@ -97,6 +99,25 @@ def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
     made.run("down")
 
 
+def submitted(sandbox: Sandbox, stack: str, *, pool: str, nodes: int) -> str:
+    """Submit a task of so many whole nodes and wait until all its workers run; gives its namespace."""
+    read = settings.from_file(stack)
+    text = (CHECKOUT / "tests/live/task.yaml").read_text()
+    text = text.replace("NAME", "tryout").replace("POOL", pool).replace("NODES", str(nodes))
+    task = read_task_text(text, "tryout.yaml").task
+    assert task is not None
+    api = sandbox.api()
+    for manifest in jobset.render(task, read.valid, read.catalog):
+        api.apply(manifest)
+    namespace = jobset.namespace_of(task, read.valid)
+    wait_for(
+        lambda: sum(pod["status"].get("phase") == "Running" for pod in api.all("v1", "Pod", namespace)) == nodes,
+        what=f"{nodes} running workers",
+        seconds=240,
+    )
+    return namespace
+
+
 @pytest.mark.proves(
     broken="nothing: up, a task, status, down",
     promised="listens on 127.0.0.1 only, shows the placement, and leaves no process and no file",
@@ -107,24 +128,14 @@ def test_a_sandbox_comes_up_runs_a_task_and_goes_without_a_trace(sandbox: Sandbo
     assert up.stdout == f"export KUBECONFIG={sandbox.folder}/plane/kubeconfig\n"
     supervisor = sandbox.supervisor()
     processes = children(supervisor)
-    assert len(processes) == 7
+    # Etcd, three of Kubernetes, JobSet, Kueue and kwok; moto, Karpenter and the kubelets' stand-in.
+    assert len(processes) == 10
     open_ports = listening([supervisor, *processes])
     assert len(open_ports) >= 6
     assert {address for address, _ in open_ports} == {"0100007F"}, "something listens on another address than 127.0.0.1"
 
-    read = settings.from_file("staging")
-    text = (CHECKOUT / "tests/live/task.yaml").read_text().replace("NAME", "tryout").replace("POOL", "pretrain").replace("NODES", "3")
-    task = read_task_text(text, "tryout.yaml").task
-    assert task is not None
+    namespace = submitted(sandbox, "staging", pool="pretrain", nodes=3)
     api = sandbox.api()
-    for manifest in jobset.render(task, read.valid, read.catalog):
-        api.apply(manifest)
-    namespace = jobset.namespace_of(task, read.valid)
-    wait_for(
-        lambda: sum(pod["status"].get("phase") == "Running" for pod in api.all("v1", "Pod", namespace)) == 3,
-        what="three running workers",
-        seconds=240,
-    )
     status = sandbox.run("status")
     assert status.returncode == 0
     assert "nodes   pretrain: 4" in status.stdout
@@ -143,7 +154,26 @@ def test_a_sandbox_comes_up_runs_a_task_and_goes_without_a_trace(sandbox: Sandbo
     assert sandbox.run("down").stdout == "no sandbox was up\n"
 
 
-@pytest.mark.proves(broken="the sandbox's supervisor is killed outright", promised="every process ends with it, and down clears up")
+@pytest.mark.proves(
+    broken="a task waits on a stack whose pools have no node",
+    promised="Karpenter buys its nodes as the stack declares them, they join, and its workers run",
+)
+def test_nodes_come_when_a_task_waits(sandbox: Sandbox) -> None:
+    assert sandbox.run("up", "dev").returncode == 0
+    api = sandbox.api()
+    pool = "trainshed.io/pool"
+    assert api.all("v1", "Node", labels=f"{pool}=train") == []
+    submitted(sandbox, "dev", pool="train", nodes=2)
+    nodes = api.all("v1", "Node", labels=f"{pool}=train")
+    assert [node["metadata"]["labels"]["node.kubernetes.io/instance-type"] for node in nodes] == ["g6e.48xlarge"] * 2
+    assert {node["metadata"]["labels"]["karpenter.sh/capacity-type"] for node in nodes} == {"on-demand"}
+    assert {node["status"]["allocatable"]["nvidia.com/gpu"] for node in nodes} == {"8"}
+    assert "nodes   train: 2" in sandbox.run("status").stdout
+
+
+@pytest.mark.proves(
+    broken="the sandbox's supervisor is killed outright", promised="every process ends with it, and down clears up"
+)
 def test_a_killed_sandbox_leaves_no_process_and_down_clears_up(sandbox: Sandbox) -> None:
     assert sandbox.run("up", "staging", "--nodes", "1").returncode == 0
     supervisor = sandbox.supervisor()

@@ -1,7 +1,8 @@
-"""What the echo provider says beyond the inputs: the attributes that only AWS knows, and which changes AWS answers by replacing.
+"""What the echo provider says beyond the inputs: the attributes that only AWS knows, and which changes AWS answers by
+replacing.
 
-Each entry is AWS's documented behaviour as the Terraform AWS provider's schema has it (`ForceNew`, `Computed`), for the types that the
-project declares. A type that is missing here gets an arn and updates in place.
+Each entry is AWS's documented behaviour as the Terraform AWS provider's schema has it (`ForceNew`, `Computed`), for the
+types that the project declares. A type that is missing here gets an arn and updates in place.
 """
 
 ACCOUNT = "111122223333"
@@ -36,7 +37,12 @@ REPLACING = {
     },
     "aws:eks/addon:Addon": {"clusterName", "addonName"},
     "aws:eks/accessEntry:AccessEntry": {"clusterName", "principalArn", "type"},
-    "aws:eks/accessPolicyAssociation:AccessPolicyAssociation": {"clusterName", "principalArn", "policyArn", "accessScope"},
+    "aws:eks/accessPolicyAssociation:AccessPolicyAssociation": {
+        "clusterName",
+        "principalArn",
+        "policyArn",
+        "accessScope",
+    },
     "aws:eks/podIdentityAssociation:PodIdentityAssociation": {"clusterName", "namespace", "serviceAccount"},
     "aws:iam/role:Role": {"name", "namePrefix", "path"},
     "aws:iam/rolePolicy:RolePolicy": {"name", "role"},
@@ -60,7 +66,11 @@ REPLACING = {
             "efaEnabled",
         ),
     },
-    "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation": {"fileSystemId", "dataRepositoryPath", "fileSystemPath"},
+    "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation": {
+        "fileSystemId",
+        "dataRepositoryPath",
+        "fileSystemPath",
+    },
     "aws:sns/topic:Topic": {"name", "namePrefix", "fifoTopic"},
     "aws:sqs/queue:Queue": {"name", "namePrefix", "fifoQueue"},
     "aws:cloudtrail/trail:Trail": {"name"},
@@ -94,7 +104,11 @@ def attributes(kind: str, identity: str, inputs: dict) -> dict:
                 "platformVersion": "eks.1",
             }
             if isinstance(inputs.get("vpcConfig"), dict):
-                known["vpcConfig"] = {**inputs["vpcConfig"], "clusterSecurityGroupId": "sg-0c1u5ter", "vpcId": "vpc-0echo"}
+                known["vpcConfig"] = {
+                    **inputs["vpcConfig"],
+                    "clusterSecurityGroupId": "sg-0c1u5ter",
+                    "vpcId": "vpc-0echo",
+                }
         case "aws:eks/nodeGroup:NodeGroup":
             known |= {
                 "resources": [{"autoscalingGroups": [{"name": f"eks-{identity}"}], "remoteAccessSecurityGroupId": ""}],
@@ -103,7 +117,11 @@ def attributes(kind: str, identity: str, inputs: dict) -> dict:
         case "aws:ec2/launchTemplate:LaunchTemplate":
             known |= {"latestVersion": 1, "defaultVersion": 1}
         case "aws:fsx/lustreFileSystem:LustreFileSystem":
-            known |= {"dnsName": f"{identity}.fsx.{REGION}.amazonaws.com", "mountName": "echo1mnt", "networkInterfaceIds": ["eni-0echo"]}
+            known |= {
+                "dnsName": f"{identity}.fsx.{REGION}.amazonaws.com",
+                "mountName": "echo1mnt",
+                "networkInterfaceIds": ["eni-0echo"],
+            }
         case "aws:s3/bucket:Bucket":
             known |= {
                 "arn": f"arn:aws:s3:::{name}",
@@ -112,7 +130,10 @@ def attributes(kind: str, identity: str, inputs: dict) -> dict:
                 "bucketRegionalDomainName": f"{name}.s3.{REGION}.amazonaws.com",
             }
         case "aws:iam/role:Role" | "aws:iam/policy:Policy":
-            known |= {"arn": f"arn:aws:iam::{ACCOUNT}:{kind.rsplit(':', 1)[1].lower()}/{name}", "uniqueId": f"AROA{identity[-8:].upper()}"}
+            known |= {
+                "arn": f"arn:aws:iam::{ACCOUNT}:{kind.rsplit(':', 1)[1].lower()}/{name}",
+                "uniqueId": f"AROA{identity[-8:].upper()}",
+            }
         case "aws:kms/key:Key":
             known |= {"arn": f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{identity}", "keyId": identity}
         case "aws:kms/alias:Alias":
@@ -129,7 +150,12 @@ def attributes(kind: str, identity: str, inputs: dict) -> dict:
         case "aws:ec2/eip:Eip":
             known |= {"allocationId": identity, "publicIp": "198.51.100.7"}
         case "aws:ec2/vpcEndpoint:VpcEndpoint":
-            known |= {"prefixListId": "pl-0echo", "cidrBlocks": ["192.0.2.0/24"], "state": "available", "dnsEntries": []}
+            known |= {
+                "prefixListId": "pl-0echo",
+                "cidrBlocks": ["192.0.2.0/24"],
+                "state": "available",
+                "dnsEntries": [],
+            }
         case "aws:sqs/queue:Queue":
             known |= {"url": f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{name}"}
         case "aws:amp/workspace:Workspace":

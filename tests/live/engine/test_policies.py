@@ -14,7 +14,9 @@ pytestmark = pytest.mark.engine
 WITH_PACKS = [word for pack in PACKS for word in ("--policy-pack", str(pack))]
 # A stack's own settings: who administers it, and what is excused there, by owner and date.
 WITH_DEV_CONFIG = [
-    word for pack in PACKS for word in ("--policy-pack-config", str(CHECKOUT / "policies" / "config" / pack.name / "dev.json"))
+    word
+    for pack in PACKS
+    for word in ("--policy-pack-config", str(CHECKOUT / "policies" / "config" / pack.name / "dev.json"))
 ]
 
 VIOLATING = """
@@ -34,12 +36,15 @@ aws.vpc.SecurityGroupIngressRule("world", security_group_id=group.id, cidr_ipv4=
 def test_the_dev_stack_passes_both_packs(engine: Callable[..., Engine]) -> None:
     run = engine("dev").preview(*WITH_PACKS, *WITH_DEV_CONFIG)
     mandatory = [violation for violation in run.violations() if violation["enforcementLevel"] == "mandatory"]
-    assert [(violation["policyName"], violation.get("resourceUrn"), violation["message"]) for violation in mandatory] == []
+    assert [
+        (violation["policyName"], violation.get("resourceUrn"), violation["message"]) for violation in mandatory
+    ] == []
     assert run.must().code == 0
 
 
 @pytest.mark.proves(
-    broken="a program opens SSH to the world", promised="the preview ends non-zero and the message names the resource and the rule"
+    broken="a program opens SSH to the world",
+    promised="the preview ends non-zero and the message names the resource and the rule",
 )
 def test_a_mandatory_violation_stops_the_engine(tmp_path: Path) -> None:
     project = Engine.of_program(tmp_path / "violating", VIOLATING)

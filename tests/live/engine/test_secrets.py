@@ -49,7 +49,8 @@ def test_a_secret_of_the_stack_file_is_nowhere_in_clear(engine: Callable[..., En
 )
 def test_an_error_of_the_stack_file_does_not_show_the_secret(engine: Callable[..., Engine]) -> None:
     project = engine("onprem")
-    # The file's own placeholder is no ciphertext of this stack, and the engine would refuse it before the program reads the file.
+    # The file's own placeholder is no ciphertext of this stack, and the engine would refuse it before the program reads
+    # the file.
     for key in ("kubeconfig", "kubeconfigg"):
         project.give_kubeconfig(key, token=SENTINEL)
     refused = project.preview()

@@ -13,6 +13,7 @@ from components.spec.task import TaskSpec, read_task_text
 from infra import settings
 from tests.live.support.engine import CHECKOUT
 from trainshed.sandbox.api import Api, ApiError, Object, wait_for
+from trainshed.sandbox.cloud.purchases import is_karpenters
 from trainshed.sandbox.cluster import raise_curtain
 from trainshed.sandbox.contents import Stage
 from trainshed.sandbox.plane import ControlPlane
@@ -39,14 +40,20 @@ class Cluster:
         *,
         nodes: int | None = None,
         daemons: bool = True,
+        buys: bool = False,
         load: bool = False,
         tell: Callable[[str], None] = lambda _: None,
     ) -> Cluster:
-        """`daemons` may be left out, which run a pod on every node; `load` lifts the API server's own limits."""
+        """`daemons` may be left out, which run a pod on every node; `buys` lets Karpenter buy the nodes of pools that
+        size themselves; `load` lifts the API server's own limits.
+        """
         read = settings.from_file(stack)
         made = stage_of(stack, nodes=nodes)
         if not daemons:
             made = replace(made, objects=tuple(each for each in made.objects if each["kind"] != "DaemonSet"))
+        if not buys:
+            kept = tuple(each for each in made.objects if not is_karpenters(each))
+            made = replace(made, objects=kept, purchases=None)
         plane = ControlPlane.started(load=load)
         try:
             left_out = raise_curtain(plane, made, tell)

@@ -112,29 +112,25 @@ class Elastic:
         return [node for node in self.api.all("v1", "Node") if node["metadata"]["name"] in wanted]
 
     def wait_left(self, pool: str, *, seconds: float = 120) -> float:
-        """Until no machine and no node of the pool is left."""
-        return wait_for(
-            lambda: not self.machines(pool) and not self.api.all("v1", "Node", labels=f"{POOL}={pool}"),
-            what=f"no machine of {pool} left",
-            seconds=seconds,
-        )
+        """Until no machine of the pool, no node and no claim for one is left."""
+
+        def left() -> bool:
+            claims = self.api.all("karpenter.sh/v1", "NodeClaim", labels=f"{POOL}={pool}")
+            nodes = self.api.all("v1", "Node", labels=f"{POOL}={pool}")
+            return not claims and not nodes and not self.machines(pool)
+
+        return wait_for(left, what=f"no machine of {pool} left", seconds=seconds)
 
     def interfaces(self, machine: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         """The network interfaces in the launch template that a machine was made from."""
         ec2 = self.account.client("ec2")
-        claim = tags(machine)["karpenter.sh/nodeclaim"]
-        found: list[Mapping[str, Any]] = []
-        for template in ec2.describe_launch_templates()["LaunchTemplates"]:
-            [version] = ec2.describe_launch_template_versions(LaunchTemplateId=template["LaunchTemplateId"])[
-                "LaunchTemplateVersions"
-            ]
-            data = version["LaunchTemplateData"]
-            node_class = tags(machine).get("karpenter.k8s.aws/ec2nodeclass")
-            if node_class in {tag["Value"] for tag in template.get("Tags", [])} or claim in str(
-                data.get("TagSpecifications")
-            ):
-                found = data.get("NetworkInterfaces", [])
-        return found
+        wanted = {key: tags(machine)[key] for key in ("karpenter.sh/nodepool", "karpenter.k8s.aws/ec2nodeclass")}
+        [template] = [
+            each for each in ec2.describe_launch_templates()["LaunchTemplates"] if wanted.items() <= tags(each).items()
+        ]
+        found = ec2.describe_launch_template_versions(LaunchTemplateId=template["LaunchTemplateId"])
+        [version] = found["LaunchTemplateVersions"]
+        return version["LaunchTemplateData"]["NetworkInterfaces"]
 
     def __enter__(self) -> Elastic:
         return self

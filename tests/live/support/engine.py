@@ -327,8 +327,8 @@ def environment_of(place: Path, folder: Path, *, real_kubernetes: bool) -> dict[
         "PULUMI_HOME": str(place / "home" / ".pulumi"),
         "PULUMI_SKIP_UPDATE_CHECK": "true",
         "PULUMI_DEBUG_COMMANDS": "true",
-        # The state is written once, at a command's end, however that comes: writing it whole after each of 300 steps took half the time.
-        # Tests of what a broken-off command leaves call `write_every_step`.
+        # The state is written once, at a command's end, however that comes: writing it whole after each of 300 steps
+        # took half the time. Tests of what a broken-off command leaves call `write_every_step`.
         "PULUMI_SKIP_CHECKPOINTS": "true",
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
         "PULUMI_PYTHON_EXEC": str(tools.asset("pulumi", "python/cmd/pulumi-language-python-exec")),

@@ -1,6 +1,7 @@
 """Whether an API server kept every field that was declared.
 
-The Pulumi provider leaves out fields of built-in kinds that it doesn't know, without a word, before the server could refuse them.
+The Pulumi provider leaves out fields of built-in kinds that it doesn't know, without a word, before the server could
+refuse them.
 """
 
 from __future__ import annotations

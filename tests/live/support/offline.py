@@ -29,9 +29,12 @@ def as_offline(value: Any) -> Any:
 def differences(project: Engine, shown: Run) -> list[str]:
     """What `shown`, a `preview --json` of the engine, has otherwise than the offline preview of the same stack file.
 
-    Type, name, parent, inputs, dependencies and protection are compared, and that neither has a resource which the other lacks.
+    Type, name, parent, inputs, dependencies and protection are compared, and that neither has a resource which the
+    other lacks.
     """
-    steps = {step["newState"]["urn"]: step["newState"] for step in json.loads(shown.stdout)["steps"] if "newState" in step}
+    steps = {
+        step["newState"]["urn"]: step["newState"] for step in json.loads(shown.stdout)["steps"] if "newState" in step
+    }
     command = [sys.executable, "-m", "trainshed", "preview", project.stack, "--json"]
     finished = subprocess.run(command, cwd=project.folder, capture_output=True, text=True, check=False)
     # Exit code 1 would be a policy's verdict, which is another test's matter.
@@ -52,5 +55,9 @@ def differences(project: Engine, shown: Run) -> list[str]:
             "depends_on": (sorted(ours["depends_on"]), sorted(theirs.get("dependencies") or [])),
             "inputs": (as_offline(ours["inputs"]), inputs),
         }
-        found += [f"{urn} {key}: {mine!r} offline, {real!r} in the engine" for key, (mine, real) in pairs.items() if mine != real]
+        found += [
+            f"{urn} {key}: {mine!r} offline, {real!r} in the engine"
+            for key, (mine, real) in pairs.items()
+            if mine != real
+        ]
     return found

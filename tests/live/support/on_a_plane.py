@@ -1,7 +1,8 @@
-"""This project's program on a real API server, with the local control plane as the cluster that its AWS half would have made.
+"""This project's program on a real API server, with the local control plane as the cluster that its AWS half would have
+made.
 
-Hides what stands for that half (the cluster's address, the token command, file systems) and where charts that need a registry come from.
-The AWS half itself meets the engine in `tests/live/engine/`.
+Hides what stands for that half (the cluster's address, the token command, file systems) and where charts that need a
+registry come from. The AWS half itself meets the engine in `tests/live/engine/`.
 """
 
 from __future__ import annotations
@@ -82,6 +83,9 @@ on_aws.governance = lambda *given: None
 on_aws.object_store = lambda *given: There(bucket_names={})
 on_aws.lustre = lambda settings, name, *given: There(file_system_id=f"fs-{name}", dns_name=f"{name}.fsx.local", mount_name="m", ready=[])
 on_aws.gpu_pool = lambda *given: There(node_group_names=[])
+on_aws.queue_identities = lambda *given: {}
+# Its objects meet the real controller and its definitions in test_karpenter.py and test_sandbox.py.
+on_aws.karpenter = lambda *given: None
 build(settings)
 '''
 

@@ -37,8 +37,8 @@ def test_render_prints_the_objects_of_a_task_as_yaml():
     result = RUN.invoke(job_app, ["render", "llama-405b", "--stack", "prod"])
     assert result.exit_code == 0, result.stderr
     found = list(yaml.safe_load_all(result.stdout))
-    assert [each["kind"] for each in found] == ["ServiceAccount", "ConfigMap", "Service", "JobSet"]
-    assert found[3]["spec"]["replicatedJobs"][0]["template"]["spec"]["parallelism"] == 1232
+    assert [each["kind"] for each in found] == ["ServiceAccount", "ConfigMap", "ConfigMap", "Service", "JobSet"]
+    assert found[-1]["spec"]["replicatedJobs"][0]["template"]["spec"]["parallelism"] == 1232
     assert "&id" not in result.stdout
 
 
@@ -47,6 +47,7 @@ def test_render_prints_one_json_object_and_nothing_else():
     assert result.exit_code == 0
     assert [each["kind"] for each in json.loads(result.stdout)["items"]] == [
         "ServiceAccount",
+        "ConfigMap",
         "ConfigMap",
         "Service",
         "JobSet",
@@ -70,7 +71,7 @@ def test_a_task_larger_than_its_pool_ends_with_1_its_place_and_nothing_on_standa
         'the task asks for 1280 nodes x 8 = 10240 cards; pool "pretrain" carries 1232 nodes (1250 - 18 spares) = 9856'
         " cards" in result.stderr
     )
-    assert f"{path}:6:36 " in result.stderr
+    assert f"{path}:7:36 " in result.stderr
     assert "Traceback" not in result.stderr
 
 

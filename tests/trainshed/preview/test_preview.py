@@ -71,7 +71,9 @@ def test_the_json_object_has_the_keys_of_the_contract(answer: dict[str, Any]) ->
 def test_unknown_values_are_marked_and_whole_numbers_are_integers(answer: dict[str, Any]) -> None:
     subnet = next(each for each in answer["resources"] if each["type"] == "aws:ec2/subnet:Subnet")
     assert subnet["inputs"]["vpcId"] == "<unknown>"
-    group = next(each for each in answer["resources"] if each["name"].startswith("train-nodes"))
+    group = next(
+        each for each in answer["resources"] if each["name"] == "cluster-system" and "nodeGroup" in each["type"]
+    )
     assert group["inputs"]["scalingConfig"]["maxSize"] == 2
     assert isinstance(group["inputs"]["scalingConfig"]["maxSize"], int)
 
@@ -284,21 +286,25 @@ def test_a_pipe_that_closes_early_is_no_wrong_stack(smallest: Path) -> None:
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("seconds", [0.1, 0.4, 0.9])
+@pytest.mark.parametrize("seconds", [0.05, 0.3, 0.8])
 def test_ctrl_c_ends_a_preview_quietly_with_130(smallest: Path, seconds: float) -> None:
-    child = subprocess.Popen(
-        [sys.executable, "-m", "trainshed", "preview", str(smallest)],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        # A test run in a shell's background has SIGINT ignored, and the child would inherit that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - one thread
+    # Before our first line the interpreter itself is still starting, and answers with a traceback of its own.
+    program = (
+        "import signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from trainshed.__main__ import main\n"
+        f"sys.argv = ['trainshed', 'preview', {str(smallest)!r}]\n"
+        "print('started', flush=True)\n"
+        "main()"
     )
+    child = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert child.stdout is not None
+    assert child.stdout.readline() == b"started\n"
     time.sleep(seconds)
     child.send_signal(signal.SIGINT)
     _, errors = child.communicate()
-    assert b"Traceback" not in errors
-    assert child.returncode == 130 or (child.returncode == 0 and errors == b"")  # a fast machine was done already
+    assert errors == b""
+    assert child.returncode in (130, 0)  # 0 where a fast machine was done already
 
 
 def test_version_and_completion() -> None:

@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Any
+
+import pytest
 
 from components.problems import Problem, Where
 from components.record import Record
 from policies.packs.evaluation import NotJudged, Violation
 from policies.packs.exemptions import Exemption
 from policies.packs.policy_rule import Level
-from tests.trainshed.review.review_states import BUCKET, SUBNET, group, lustre, resource, side, template
+from tests.trainshed.review.review_states import (
+    BUCKET,
+    GROUP,
+    KEY,
+    LUSTRE,
+    SUBNET,
+    group,
+    lustre,
+    resource,
+    side,
+    template,
+)
 from trainshed.preview.policies import Exempted, Verdict
 from trainshed.review.comment.markdown import Section, code, text, written
 from trainshed.review.comment.whole import comment, marker
 from trainshed.review.verdict import Review, review
+
+REPOSITORY = "aws:ecr/repository:Repository"
 
 
 def made(before: list[Record], after: list[Record], **more: Any) -> Review:
@@ -328,3 +345,124 @@ def test_sections_are_cut_at_their_blocks() -> None:
     assert "… and 91 more" in said
     assert said.endswith("foot")
     assert "<details><summary>B</summary>\n\ny\n\n</details>" in said
+
+
+def test_a_secret_that_changes_is_no_unchanged_stack_and_is_never_shown() -> None:
+    def sealed(secret: str) -> dict[str, Any]:
+        return {"trainshed:form": {"kind": "self-hosted", "kubeconfig": {"secure": secret}}}
+
+    found = review("prod", side(lustre(), settings=sealed("v1:one")), side(lustre(), settings=sealed("v1:two")))
+    said = comment(found)
+    assert "⚠️ **A secret changes:** `form.kubeconfig`. What that does can't be told from here." in said
+    assert "✅" not in said
+    assert "- `form.kubeconfig`: another value; nothing else of it can be told" in said
+    assert "v1:" not in said
+    assert found.as_json()["secrets_changed"] == ["form.kubeconfig"]
+
+
+def test_the_most_precious_comes_first() -> None:
+    names = (
+        (REPOSITORY, "registry-quay/prometheus/node-exporter"),
+        (REPOSITORY, "registry-trainer"),
+        (BUCKET, "store-logs"),
+        (BUCKET, "store-datasets"),
+        (KEY, "store-key"),
+        (BUCKET, "store-checkpoints"),
+    )
+    found = made([*(resource(type_, name) for type_, name in names), lustre()], [])
+    assert [each.name for each in found.dangers] == [
+        "store-checkpoints",
+        "store-datasets",
+        "lustre-train-system",
+        "store-key",
+        "store-logs",
+        "registry-trainer",
+        "registry-quay/prometheus/node-exporter",
+    ]
+
+
+def test_user_data_is_decoded_and_told_line_by_line() -> None:
+    def encoded(text: str) -> str:
+        return base64.b64encode(text.encode()).decode()
+
+    before = template(userData=encoded("#!/bin/sh\necho one\nexit 0\n"))
+    after = template(userData=encoded("#!/bin/sh\necho two\nexit 0\n"))
+    said = comment(made([group(), before], [group(), after]))
+    assert "`userData.line 2`: `echo one` → `echo two`" in said
+    assert encoded("#!/bin/sh\necho two\nexit 0\n") not in said
+
+
+CLAIM = "kubernetes:core/v1:PersistentVolumeClaim"
+KUEUE = "kubernetes:kueue.x-k8s.io/v1beta2"
+
+
+@pytest.mark.parametrize(
+    ("type_", "old", "new", "why"),
+    [
+        (
+            CLAIM,
+            {"spec": {"volumeName": "v", "resources": {"requests": {"storage": "75Ti"}}}},
+            {"spec": {"volumeName": "v", "resources": {"requests": {"storage": "90Ti"}}}},
+            "the API server resizes dynamically provisioned claims only",
+        ),
+        (
+            CLAIM,
+            {"spec": {"resources": {"requests": {"storage": "1Ti"}}}},
+            {"spec": {"resources": {"requests": {"storage": "900Gi"}}}},
+            "a claim never shrinks",
+        ),
+        (
+            f"{KUEUE}:LocalQueue",
+            {"spec": {"clusterQueue": "a"}},
+            {"spec": {"clusterQueue": "b"}},
+            "keeps a local queue",
+        ),
+        (
+            f"{KUEUE}:ResourceFlavor",
+            {"spec": {"topologyName": "t", "nodeLabels": {"a": "1"}}},
+            {"spec": {"topologyName": "t", "nodeLabels": {"a": "2"}}},
+            "a flavor that has a topology",
+        ),
+        (f"{KUEUE}:Topology", {"spec": {"levels": ["a"]}}, {"spec": {"levels": ["b"]}}, "the levels of a topology"),
+        (
+            "aws:eks/cluster:Cluster",
+            {"accessConfig": {"authenticationMode": "API"}},
+            {"accessConfig": {"authenticationMode": "CONFIG_MAP"}},
+            "EKS does not go back from access entries",
+        ),
+        ("aws:eks/cluster:Cluster", {"version": "1.33"}, {"version": "1.35"}, "one minor version at a time"),
+        ("aws:eks/cluster:Cluster", {"version": "1.35"}, {"version": "1.33"}, "not by 2"),
+        (LUSTRE, {"storageCapacity": 9600}, {"storageCapacity": 9700}, "a tenth at least"),
+    ],
+)
+def test_what_a_service_refuses_in_place_blocks(type_: str, old: dict[str, Any], new: dict[str, Any], why: str) -> None:
+    found = made([resource(type_, "it", old)], [resource(type_, "it", new)])
+    assert why in comment(found)
+    assert len(found.refused) == 1
+    assert found.exit_code == 1
+
+
+def test_a_claim_that_is_provisioned_dynamically_may_grow() -> None:
+    sizes = [{"spec": {"resources": {"requests": {"storage": each}}}} for each in ("1Ti", "2Ti")]
+    assert made([resource(CLAIM, "it", sizes[0])], [resource(CLAIM, "it", sizes[1])]).refusals == ()
+
+
+def test_a_reserved_group_that_is_deleted_first_finds_its_machines() -> None:
+    target = {"capacityReservationSpecification": {"capacityReservationTarget": {"capacityReservationId": "cr-1"}}}
+    before, after = [group(), template(**target)], group(instanceTypes=["p5e.48xlarge"])
+    stuck = made(before, [after, template(**target)])
+    assert "the reservation has no machines left for it: it never becomes ready" in comment(stuck)
+    first = made(before, [replace(after, delete_before_replace=True), template(**target)])
+    assert first.refusals == ()
+
+
+def test_children_of_a_renamed_component_are_found_under_their_parents_alias() -> None:
+    def pool(name: str, *aliases: str) -> list[Record]:
+        head = "urn:pulumi:prod::trainshed::trainshed:pool:GpuPool"
+        parent = Record(urn=f"{head}::{name}", type="trainshed:pool:GpuPool", name=name, custom=False, aliases=aliases)
+        child = Record(urn=f"{head}${GROUP}::{name}-nodes-1", type=GROUP, name=f"{name}-nodes-1", parent=parent.urn)
+        return [parent, child]
+
+    found = made(pool("pretrain"), pool("train", "pretrain"))
+    assert found.counts == {"create": 0, "update": 1, "replace": 0, "delete": 0}
+    assert made(pool("pretrain"), pool("train")).counts["delete"] == 1

@@ -22,7 +22,7 @@ from tests.trainshed.review.review_states import (
 )
 from trainshed.review.danger import STATEFUL, Acknowledgement, dangers, unused, weaker
 from trainshed.review.differences import compare
-from trainshed.review.rolls import Roll, cards, rolls
+from trainshed.review.rolls import Roll, cards, rolls, together
 
 CAT = catalog.load()
 
@@ -129,8 +129,8 @@ def of(before: list[Record], after: list[Record]) -> tuple[Roll, ...]:
 
 def test_a_new_version_of_its_template_rolls_a_group_that_names_no_change_itself() -> None:
     found = of([group(nodes=10), template()], [group(nodes=10), template(userData="Yg==")])
-    assert [(each.group, each.how, each.nodes, each.cards, each.slowly) for each in found] == [
-        ("pretrain-nodes", "rolls", 10, 80, "1 at a time, the old machine before the new one")
+    assert [(each.group, each.how, each.nodes, each.cards, each.at_once, each.old_first) for each in found] == [
+        ("pretrain-nodes", "rolls", 10, 80, 1, True)
     ]
     assert found[0].why == ("userData: YQ== → Yg==",)
 
@@ -173,3 +173,21 @@ def test_cards_are_counted_at_the_largest_size_and_from_the_template_where_the_g
     )
     states = [group(nodes=2), block, template(instanceType="trn1.32xlarge")]
     assert cards(states, CAT) == 2 * 8 + 3 * 16
+
+
+def test_a_spot_group_and_the_one_that_stands_in_for_it_are_one_pools_nodes() -> None:
+    def pair(nodes: int) -> list[Record]:
+        kinds = {"spot": "SPOT", "on-demand": "ON_DEMAND"}
+        return [
+            group(name, nodes=nodes, capacityType=kind, instanceTypes=["m7i.8xlarge"]) for name, kind in kinds.items()
+        ]
+
+    found = of([*pair(200), template()], [*pair(200), template(userData="Yg==")])
+    assert sum(each.nodes for each in found) == 400
+    assert together(found, lambda each: each.nodes) == 200
+
+
+def test_groups_that_roll_side_by_side_are_counted_together() -> None:
+    groups = [group(f"pretrain-nodes-{number}", nodes=417, updateConfig={"maxUnavailable": 42}) for number in range(3)]
+    found = of([*groups, template()], [*groups, template(userData="Yg==")])
+    assert together(found, lambda each: each.at_once) == 126

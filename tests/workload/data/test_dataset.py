@@ -59,7 +59,7 @@ def test_lines_and_documents_say_the_same(tmp_path: Path, text: str) -> None:
         ({**GOOD, "sha256": "12"}, "a/b.bin: sha256 must be 64 hexadecimal digits, found '12'"),
         ({"path": "x", "size": 1, "crc32c": "0000000g"}, "x: crc32c must be 8 hexadecimal digits, found '0000000g'"),
         ({"path": "x", "size": 1}, "x: needs a checksum, sha256 or crc32c"),
-        (7, "expected an object with path, size, sha256, crc32c, samples, found int"),
+        (7, "expected an object with path, size, sha256, crc32c, samples, token_bits, vocabulary, found int"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, value: object, said: str) -> None:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -141,8 +142,13 @@ def test_a_hang_is_found_from_the_gangs_heartbeats_and_the_first_to_stop_is_name
     tmp_path: Path, oldest_python: str
 ) -> None:
     # Rank 1 stops at step 3; rank 0 waits for it at step 4, as in a collective.
-    program = f"{BEAT}\nfor step in range(1, 4 if rank else 5): heart.beat(step)\ntime.sleep(60)"
-    gang = Gang(tmp_path, oldest_python, 2, program, HANG_TIMEOUT_SECONDS=1, PROCESS_RESTARTS=0)
+    other = f"os.path.exists({str(tmp_path)!r}+'/up-%d'%(1-rank))"
+    program = (
+        f"{BEAT}{touch(tmp_path, 'up')}\nwhile not {other}: time.sleep(0.01)\n"
+        "for step in range(1, 4 if rank else 5): heart.beat(step)\ntime.sleep(60)"
+    )
+    # Longer than the launchers' own reports, of which each node's must have come.
+    gang = Gang(tmp_path, oldest_python, 2, program, HANG_TIMEOUT_SECONDS=5, PROCESS_RESTARTS=0)
     codes, _, err = gang.end()
     assert codes == [contract.HUNG, contract.HUNG]
     assert (gang.message(0)["rank"], gang.message(0)["node"]) == (1, "node-1")
@@ -160,6 +166,24 @@ def test_a_rank_that_can_not_stop_is_not_waited_for(tmp_path: Path, oldest_pytho
     assert codes == [143]
     assert time.monotonic() - started < 5
     assert "launch: rank 0 made no progress for " in err
+
+
+def test_the_launcher_serves_the_figures_of_all_its_processes(tmp_path: Path, oldest_python: str) -> None:
+    port = free_port()
+    program = (
+        f"sys.path.insert(0,{str(ROOT)!r});from workload.telemetry import Telemetry;run=Telemetry.from_environment();"
+        f"run.step(3,loss=2.5,tokens=100,seconds=1);{touch(tmp_path, 'up')}"
+        f"\nwhile not os.path.exists({str(tmp_path / 'scraped')!r}): time.sleep(0.01)"
+    )
+    told = {"METRICS_PORT": port, "NPROC_PER_NODE": 2, "TASK_NAME": "llama", "QUEUE_NAME": "q", "TEAM_NAME": "t"}
+    gang = Gang(tmp_path, oldest_python, 1, program, **told)
+    gang.wait_for("up-*", 2)
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+        text = answer.read().decode()
+    (tmp_path / "scraped").touch()
+    assert gang.end()[0] == [0]
+    for rank in (0, 1):
+        assert f'training_loss{{task="llama",queue="q",team="t",node="node-0",rank="{rank}"}} 2.5' in text
 
 
 def test_what_a_process_started_goes_with_it(tmp_path: Path, oldest_python: str) -> None:

@@ -1,6 +1,6 @@
-"""The folded diff: every change by component, with alike changes told once.
+"""The folded diff: every change by component, with alike changes listed once.
 
-Hides that one edited tag touches every resource, which a reviewer wants to read as one line.
+One edited tag touches every resource, and a reviewer wants to read that as one line.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from trainshed.review.danger import Danger, Weaker
 from trainshed.review.refusals import Refusal
 from trainshed.review.values import Difference, shown
 
-# The stack file's word for an input of the provider, where they differ.
+# The stack file's name for an input of the provider, where they differ.
 _WORDS: Mapping[str, str] = {
     "storageCapacity": "capacity_gib",
     "perUnitStorageThroughput": "throughput_mbps_per_tib",

@@ -1,6 +1,6 @@
 """Markdown that shows values as they are: nothing that a user wrote can become markup, a mention or a link.
 
-Hides GitHub's and GitLab's escapes, and how a text is cut to a limit without leaving a fold open.
+It uses the escapes that both GitHub and GitLab accept, and cuts a text to a limit without leaving a fold open.
 """
 
 from __future__ import annotations

@@ -32,6 +32,8 @@ def headline(money: Money) -> str:
         words = "no change in cost"
     else:
         bound = "" if money.bound == "exact" else f"{money.bound} "
+        if money.bound == "exact" and delta.expected > 0 and money.after is not None and money.after.unpriced:
+            bound = "at least "  # what has no known price on both sides follows use, which a larger stack has more of
         words = f"{bound}{signed(delta.expected)} a month{_percent(money)}"
     over = money.over_budget
     return words + (f"; **{amount(over)} a month over the stack's budget**" if over is not None else "")
@@ -39,6 +41,8 @@ def headline(money: Money) -> str:
 
 def _unpriced(money: Money) -> str:
     number = len(money.unpriced_new)
+    if not number:
+        return "part of it had no known price before"
     return "1 thing has no known price" if number == 1 else f"{number} things have no known price"
 
 

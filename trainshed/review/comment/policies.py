@@ -1,6 +1,6 @@
 """What the policy packs said, in the comment's words: violations with fixes, doubts, and exemptions that were used.
 
-A violation which the base had already is told more quietly than one that the change brings.
+A violation which the base had already is shown less prominently than one that the change brings.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from trainshed.review.rolls import Roll, together
 
 
 def blocks(rolls: Sequence[Roll]) -> list[str]:
-    """Groups of one pool that fare alike are told together."""
+    """Groups of one pool that change alike are listed together."""
     alike: dict[tuple[object, ...], list[Roll]] = {}
     for each in rolls:
         same = each.why if each.how in ("is replaced", "rolls") else ()

@@ -1,6 +1,6 @@
 """The review as one comment on a pull request, worst first.
 
-Hides its order and its words, and that it stays under what GitHub and GitLab take, however large the change is.
+It must stay under what GitHub and GitLab take, however large the change is.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def comment(review: Review) -> str:
             blocks=[danger_block(each) for each in review.dangers],
             after=how_to_accept(review.pending),
         ),
-        Section(title="What the services refuse", blocks=[refusal_block(each) for each in review.refusals]),
+        Section(
+            title="What the services refuse, or take only so", blocks=[refusal_block(each) for each in review.refusals]
+        ),
         Section(title="Tasks that do not fit", blocks=_tasks(review.tasks)),
         Section(title="Protection that gets weaker", blocks=weaker_blocks(review.weaker)),
         Section(title="Secrets that change", blocks=_secrets(review.secrets)),

@@ -1,4 +1,4 @@
-"""What the account holds before Karpenter starts (network, images, cluster, queue), and what becomes of its machines."""
+"""What the account holds before Karpenter starts (network, images, cluster, queue), and what becomes of machines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from trainshed.sandbox.plane import ControlPlane
 # Files by which the account's process is told what to sell.
 MARKET: Final = "market.json"
 SOLD_OUT: Final = "sold_out.json"
-IMAGES: Final = "images.json"
 
 PROFILE: Final = "nodes"
 QUEUE: Final = "interruptions"
@@ -63,20 +62,7 @@ class Account:
 
     def machines(self) -> Iterator[Mapping[str, Any]]:
         """Machines that Karpenter bought and that have not ended."""
-        filters = [
-            {"Name": "tag-key", "Values": ["karpenter.sh/nodeclaim"]},
-            {"Name": "instance-state-name", "Values": ["pending", "running"]},
-        ]
-        for page in self.client("ec2").get_paginator("describe_instances").paginate(Filters=filters):
-            for reservation in page["Reservations"]:
-                yield from reservation["Instances"]
-
-    def placement_group(self, name: str) -> str:
-        """A cluster placement group of that name, made if it isn't there."""
-        ec2 = self.client("ec2")
-        if not ec2.describe_placement_groups(Filters=[{"Name": "group-name", "Values": [name]}])["PlacementGroups"]:
-            ec2.create_placement_group(GroupName=name, Strategy="cluster")
-        return name
+        yield from bought(self.client("ec2"))
 
     def sell_out(self, wanted: Mapping[str, Sequence[str]]) -> None:
         """What can't be bought from now on: machine types, or `*`, by way of buying (`on-demand`, `spot`)."""
@@ -99,6 +85,17 @@ class Account:
             "detail": {"instance-id": machine, "instance-action": "terminate"},
         }
         self.client("sqs").send_message(QueueUrl=self.queue_url, MessageBody=json.dumps(event))
+
+
+def bought(ec2: Any) -> Iterator[Mapping[str, Any]]:
+    """Machines that Karpenter bought and that have not ended."""
+    filters = [
+        {"Name": "tag-key", "Values": ["karpenter.sh/nodepool"]},
+        {"Name": "instance-state-name", "Values": ["pending", "running"]},
+    ]
+    for page in ec2.get_paginator("describe_instances").paginate(Filters=filters):
+        for reservation in page["Reservations"]:
+            yield from reservation["Instances"]
 
 
 def client(service: str, region: str, endpoint: str) -> Any:
@@ -125,19 +122,17 @@ def start(plane: ControlPlane, *, region: str, cluster: str, zones: Sequence[str
     (folder / MARKET).write_text(json.dumps(prices))
     port = plane.processes.ports.take()
     command = [sys.executable, "-m", "trainshed.sandbox.cloud.server", str(port), str(folder)]
-    child = plane.processes.start("moto", command, environment={"MOTO_EC2_LOAD_DEFAULT_AMIS": "true", **CREDENTIALS})
+    child = plane.processes.start("moto", command, environment={"MOTO_EC2_LOAD_DEFAULT_AMIS": "false", **CREDENTIALS})
     plane.processes.wait_until(lambda: _listening(port), what="the account's API", child=child)
     endpoint = f"http://127.0.0.1:{port}"
     ec2, eks, iam, sqs = (client(name, region, endpoint) for name in ("ec2", "eks", "iam", "sqs"))
     vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
-    subnets = {
-        zone: ec2.create_subnet(VpcId=vpc, CidrBlock=f"10.0.{index * 16}.0/20", AvailabilityZone=zone)["Subnet"][
-            "SubnetId"
-        ]
-        for index, zone in enumerate(zones)
-    }
+    names = {each["ZoneId"]: each["ZoneName"] for each in ec2.describe_availability_zones()["AvailabilityZones"]}
+    subnets: dict[str, str] = {}
+    for index, zone in enumerate(zones):
+        made = ec2.create_subnet(VpcId=vpc, CidrBlock=f"10.0.{index * 16}.0/20", AvailabilityZone=names[zone])
+        subnets[zone] = made["Subnet"]["SubnetId"]
     group = ec2.create_security_group(GroupName="nodes", Description="nodes", VpcId=vpc)["GroupId"]
-    (folder / IMAGES).write_text(json.dumps(_images(ec2)))
     # Karpenter asks the cluster for the range of its services.
     eks.create_cluster(
         name=cluster,
@@ -156,16 +151,6 @@ def start(plane: ControlPlane, *, region: str, cluster: str, zones: Sequence[str
         security_group=group,
         queue_url=queue,
     )
-
-
-def _images(ec2: Any) -> dict[str, str]:
-    """An image for each processor; which one it is makes no difference to a machine that never boots."""
-    found = {each["Architecture"]: each["ImageId"] for each in ec2.describe_images(Owners=["amazon"])["Images"]}
-    for architecture in ("x86_64", "arm64"):
-        if architecture not in found:
-            made = ec2.register_image(Name=f"nodes-{architecture}", Architecture=architecture)
-            found[architecture] = made["ImageId"]
-    return {architecture: found[architecture] for architecture in ("x86_64", "arm64")}
 
 
 def _listening(port: int) -> bool:

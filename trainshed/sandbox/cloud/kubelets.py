@@ -20,7 +20,7 @@ from typing import Any
 import yaml
 
 from trainshed.sandbox.api import Api, ApiError, Object
-from trainshed.sandbox.cloud.account import client
+from trainshed.sandbox.cloud.account import bought, client
 from trainshed.sandbox.nodes import ANNOTATION
 
 NODE_CLAIM = "karpenter.sh/v1"
@@ -42,7 +42,8 @@ def registration(user_data: str) -> Registration:
     taints: list[Mapping[str, str]] = []
     for flags in _kubelet_flags(user_data):
         for flag in flags:
-            name, _, value = str(flag).lstrip("-").partition("=")
+            name, _, quoted = str(flag).lstrip("-").partition("=")
+            value = quoted.strip('"')
             if name == "node-labels":
                 labels |= dict(_pair(each) for each in value.split(",") if each)
             elif name == "register-with-taints":
@@ -115,12 +116,7 @@ def node(machine: Mapping[str, Any], claim: Mapping[str, Any], register: Registr
 
 def step(api: Api, ec2: Any, region: str) -> None:
     """Let every machine without a node join, and take away the nodes of machines that have ended."""
-    filters = [
-        {"Name": "tag-key", "Values": ["karpenter.sh/nodeclaim"]},
-        {"Name": "instance-state-name", "Values": ["pending", "running"]},
-    ]
-    reservations = ec2.describe_instances(Filters=filters)["Reservations"]
-    machines = {each["InstanceId"]: each for reservation in reservations for each in reservation["Instances"]}
+    machines = {each["InstanceId"]: each for each in bought(ec2)}
     claims = {
         _machine_of(each["status"].get("providerID", "")): each
         for each in api.all(NODE_CLAIM, "NodeClaim")

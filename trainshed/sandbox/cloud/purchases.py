@@ -66,8 +66,4 @@ def _class_led_here(thing: Object, zones: Sequence[str], account: Account) -> Ob
         "securityGroupSelectorTerms": [{"id": account.security_group}],
     }
     spec.pop("role", None)
-    if group := spec.get("placementGroupSelector"):
-        spec["placementGroupSelector"] = {
-            "name": account.placement_group(str(group.get("name") or thing["metadata"]["name"]))
-        }
     return {**thing, "spec": spec}

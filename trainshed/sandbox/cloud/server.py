@@ -9,19 +9,23 @@ from __future__ import annotations
 import json
 import re
 import sys
+import threading
+import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from moto.backends import get_backend
+from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.core.responses import ActionResult
 from moto.ec2.responses.fleets import Fleets
 from moto.ec2.responses.spot_instances import SpotInstances
 from moto.moto_proxy.proxy3 import MotoRequestHandler
 from werkzeug.exceptions import HTTPException
 
-from trainshed.sandbox.cloud.account import IMAGES, MARKET, SOLD_OUT
+from trainshed.sandbox.cloud.account import MARKET, SOLD_OUT
 
 # `Credential=KEY/20261201/us-west-2/ec2/aws4_request` says which service a call is meant for.
 _SCOPE = re.compile(r"Credential=[^/]+/\d+/([^/]+)/([^/]+)/aws4_request")
@@ -43,10 +47,24 @@ class Stock:
         wanted: Mapping[str, list[str]] = json.loads(path.read_text()) if path.exists() else {}
         return machine in wanted.get(capacity, []) or "*" in wanted.get(capacity, [])
 
-    def image(self, name: str) -> str:
-        """The image behind a public parameter; only the processor matters here."""
-        images: Mapping[str, str] = json.loads((self.folder / IMAGES).read_text())
-        return images["arm64" if "arm64" in name or "aarch64" in name else "x86_64"]
+
+@dataclass(frozen=True, kw_only=True)
+class Images:
+    """The images behind EKS' public parameters: one for each name, made when it is first asked for.
+
+    Karpenter tells the variants of an operating system apart by their images, so no two names share one.
+    """
+
+    known: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def of(self, name: str, region: str) -> str:
+        with self.lock:
+            if (region, name) not in self.known:
+                made = get_backend("ec2")[DEFAULT_ACCOUNT_ID][region].register_image(name=name)
+                made.architecture = "arm64" if "arm64" in name or "aarch64" in name else "x86_64"
+                self.known[(region, name)] = made.id
+            return self.known[(region, name)]
 
 
 def sell(stock: Stock) -> None:
@@ -79,7 +97,9 @@ def sell(stock: Stock) -> None:
             return left[:1] if name == "LaunchTemplateConfigs" else asked(name, *more, **named)
 
         self._get_param = get_param
-        return bought(self)
+        answer = bought(self)
+        _guard(self.ec2_backend, left[0], answer)
+        return answer
 
     def describe_spot_price_history(self: Any) -> ActionResult:
         prices = stock.prices()["spot"]
@@ -99,8 +119,34 @@ def sell(stock: Stock) -> None:
         ]
         return ActionResult({"SpotPriceHistory": history})
 
+    def describe_placement_groups(self: Any) -> ActionResult:
+        """moto knows no placement groups: every cluster group that is asked for by name is there."""
+        names = self._get_param("GroupNames", []) or self._filters_from_querystring().get("group-name", [])
+        groups = [
+            {
+                "GroupName": name,
+                "GroupId": f"pg-{zlib.crc32(name.encode()):08x}",
+                "State": "available",
+                "Strategy": "cluster",
+            }
+            for name in names
+        ]
+        return ActionResult({"PlacementGroups": groups})
+
+    Fleets.describe_placement_groups = describe_placement_groups  # pyright: ignore[reportAttributeAccessIssue]
     Fleets.create_fleet = create_fleet
     SpotInstances.describe_spot_price_history = describe_spot_price_history
+
+
+def _guard(ec2: Any, configuration: Mapping[str, Any], answer: ActionResult) -> None:
+    """Give new machines the security groups of their launch template's first interface, which moto's fleets forget."""
+    name = configuration["LaunchTemplateSpecification"]["LaunchTemplateName"]
+    interfaces = ec2.get_launch_template_by_name(name).latest_version().data.get("NetworkInterfaces") or [{}]
+    groups = [ec2.get_security_group_from_id(each) for each in interfaces[0].get("Groups", [])]
+    result: Any = answer.result
+    for each in result.get("Instances", []):
+        for machine in each["InstanceIds"]:
+            ec2.get_instance(machine).security_groups = groups
 
 
 def _refusal(configuration: Mapping[str, Any], override: Mapping[str, Any], capacity: str) -> dict[str, Any]:
@@ -132,6 +178,7 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     stock: Stock
+    images = Images()
     moto: MotoRequestHandler
 
     def _answer(self) -> None:
@@ -144,13 +191,18 @@ class Handler(BaseHTTPRequestHandler):
         if service == "ssm" and called == "GetParameter":
             name = str(json.loads(body)["Name"])
             if name.startswith("/aws/service/"):
-                return self._json({"Parameter": {"Name": name, "Type": "String", "Value": self.stock.image(name)}})
+                return self._json(
+                    {"Parameter": {"Name": name, "Type": "String", "Value": self.images.of(name, region)}}
+                )
         host = f"https://{service}.{region}.amazonaws.com"
         try:
             status, headers, answer = self.moto.parse_request(self.command, host, self.path, self.headers, body)
         except HTTPException as refused:
             response = refused.get_response()
             status, headers, answer = response.status_code, dict(response.headers), response.get_data()
+        except NotImplementedError as lacking:
+            print(lacking, file=sys.stderr, flush=True)
+            status, headers, answer = 501, {}, str(lacking)
         return self._send(status, headers, answer.encode() if isinstance(answer, str) else answer)
 
     do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = do_HEAD = _answer  # noqa: N815 - the base class's names

@@ -36,7 +36,7 @@ class BotoBucket:
         self.bucket, self.prefix = split_url(url)
         self._errors = importlib.import_module("botocore.exceptions")
         config = importlib.import_module("botocore.config").Config(
-            retries={"max_attempts": 8, "mode": "standard"},
+            retries={"max_attempts": 3, "mode": "standard"},
             max_pool_connections=64,
             connect_timeout=10,
             read_timeout=60,

@@ -63,7 +63,7 @@ class CommandBucket:
         return {entry["Key"][len(below) :]: entry["Size"] for entry in found}
 
     def read(self, file: str) -> Iterator[bytes]:
-        """The command continues nothing: a body cut short is told, and the caller's next try begins anew."""
+        """The command can't resume: a body cut short is an error, and the caller's next try starts over."""
         with subprocess.Popen(
             [*self._copy, self.name(file), "-"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
         ) as running:

@@ -1,4 +1,4 @@
-"""Who takes part in the gate: joining, asking many workers at once, and telling who has gone or says nothing."""
+"""Who takes part in the gate: joining, asking many workers at once, and finding who has gone or doesn't answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first worker's side of the gate: the stages in order, and what each failure says about whom.
+"""The first worker's side of the gate: the stages in order, and which worker each failure points to.
 
 Order: everybody comes; each node checks itself; versions and clocks are compared; bandwidth inside the nodes;
 all-reduce and broadcast over the gang; pairs. A worker that is named leaves the later stages: one run names all.

@@ -1,4 +1,4 @@
-"""What a node says of itself: versions that must be equal over the gang, and its own health.
+"""What a node reports about itself: versions that must be equal over the gang, and its own health.
 
 Nothing here talks to the network. Files are read below `root` and programs are looked up on the path, so that tests
 give a made-up node; what a node doesn't have is left out, and the comparison over the gang notices.

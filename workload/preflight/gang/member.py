@@ -124,7 +124,9 @@ class Member:
             answer = self._answer(message)
         except Failed as error:
             answer = {"failed": str(error)}
-        except Exception as error:  # a worker that can't do a test says so instead of leaving the gang in silence
+        except (
+            Exception
+        ) as error:  # a worker that can't do a test reports it instead of leaving the gang without an answer
             answer = {"failed": f"{type(error).__name__}: {error}"}
         try:
             connection.send({"id": message["id"], **answer})

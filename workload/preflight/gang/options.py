@@ -112,7 +112,7 @@ class _Coordination(threading.Thread):
             self.attendance.end(self.report.as_json())
         except (
             BaseException
-        ) as error:  # told by the main thread, whose membership would wait for its patience otherwise
+        ) as error:  # the main thread reports it; its membership would otherwise wait until its time runs out
             self.failure = error
         finally:
             self.attendance.close()

@@ -2,7 +2,7 @@
 """One card's process in the gate's tests over torch: a test a line comes in, an answer a line goes out.
 
 It runs by itself, under the image's own Python with torch, so that a collective that hangs can be ended from outside.
-Every test makes its process group anew: the group of the whole gang, of a pair of nodes, or of the cards of one node.
+Every test makes a new process group: the group of the whole gang, of a pair of nodes, or of the cards of one node.
 """
 
 from __future__ import annotations

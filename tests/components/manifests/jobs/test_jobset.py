@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import base64
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from components.catalog.contract import EXIT_CODES
+from components.catalog.contract.table import ExitCode
 from components.manifests.jobs import environment, jobset
 from components.manifests.nodes.whole_node import machine_of
 from components.manifests.storage import volumes
 from components.spec.task import read_task_text
 from tests.components.manifests.schemas import faults
-from tests.given import CAT, SMALL_TASK, TASKS, stack, stack_of, task, task_of
+from tests.given import CAT, ROOT, SMALL_TASK, TASKS, stack, stack_of, task, task_of
 
 PROD = stack("prod")
 EFA_POOL = "[{name: train, purpose: training, instance_type: p5.48xlarge, zone: usw2-az3, nodes: 4, fabric: efa}]"
@@ -103,7 +111,6 @@ def test_a_worker_owns_the_whole_node_with_all_cards_and_fabric_devices():
     resources = pod(rendered())["containers"][0]["resources"]
     assert resources["requests"] == {
         "cpu": "189",
-        "hugepages-2Mi": "5120Mi",
         "memory": "1951Gi",
         "nvidia.com/gpu": "8",
         "vpc.amazonaws.com/efa": "32",
@@ -191,7 +198,86 @@ def test_the_pod_itself_tolerates_the_pools_taints_and_leaves_a_lost_node_within
 def test_the_first_lost_worker_restarts_the_gang_as_often_as_the_task_allows():
     assert job(rendered())["backoffLimit"] == 0
     assert pod(rendered())["restartPolicy"] == "Never"
-    assert rendered()[-1]["spec"]["failurePolicy"] == {"maxRestarts": 20, "restartStrategy": "Recreate"}
+    policy = rendered()[-1]["spec"]["failurePolicy"]
+    assert (policy["maxRestarts"], policy["restartStrategy"]) == (20, "Recreate")
+
+
+def message(exit_code: int, container: str = "worker") -> str | None:
+    """What Kubernetes writes into a job whose pod ended so; None where no rule of its policy matches."""
+    for index, rule in enumerate(job(rendered())["podFailurePolicy"]["rules"]):
+        codes = rule.get("onExitCodes")
+        if codes and codes["containerName"] == container and exit_code in codes["values"]:
+            how = f"failed with exit code {exit_code} matching FailJob rule at index {index}"
+            return f"Container {container} for pod a/b {how}"
+    return None
+
+
+def answer(said: str | None) -> str:
+    """What JobSet does about it: its first rule that matches, else a counted restart."""
+    for rule in rendered()[-1]["spec"]["failurePolicy"]["rules"]:
+        if said and any(re.search(pattern, said) for pattern in rule["onJobFailureMessagePatterns"]):
+            return rule["action"]
+    return "RestartJobSet"
+
+
+@pytest.mark.parametrize("code", [each for each in EXIT_CODES if each.verdict != "succeed"], ids=lambda each: each.name)
+def test_every_exit_code_of_the_contract_has_the_answer_that_it_promises(code: ExitCode):
+    wanted = {"end": "FailJobSet", "disruption": "RestartJobSetAndIgnoreMaxRestarts", "restart": "RestartJobSet"}
+    assert answer(message(code.code)) == wanted[code.verdict]
+
+
+def test_what_the_gate_finds_restarts_the_gang_without_being_counted():
+    assert answer(message(12, "preflight")) == "RestartJobSetAndIgnoreMaxRestarts"
+    disrupted = "Pod a/b has condition DisruptionTarget matching FailJob rule at index 1"
+    assert answer(disrupted) == "RestartJobSetAndIgnoreMaxRestarts"
+
+
+def test_workers_run_under_the_launcher_and_bring_its_programs_themselves():
+    [worker] = pod(rendered())["containers"]
+    archive = "/opt/trainshed/programs.zip"
+    assert worker["command"] == [
+        *("python3", archive, "workload.launch", "--"),
+        *("python3", "-m", "workload.trainer.train"),
+    ]
+    [programs] = [each for each in rendered() if each["metadata"]["name"] == "llama-405b-programs"]
+    assert programs["immutable"] is True
+    mounted = [each for each in pod(rendered())["volumes"] if each["name"] == "programs"]
+    assert mounted == [{"name": "programs", "configMap": {"name": "llama-405b-programs"}}]
+
+
+def test_the_archive_runs_a_program_in_a_bare_python(tmp_path: Path):
+    [programs] = [each for each in rendered() if each["metadata"]["name"] == "llama-405b-programs"]
+    archive = tmp_path / "programs.zip"
+    archive.write_bytes(base64.b64decode(programs["binaryData"]["programs.zip"]))
+    show = "import os, workload.launch; print(os.environ['RANK'], os.environ['WORLD_SIZE'], workload.launch.__file__)"
+    bare = {"PATH": os.environ["PATH"], "NPROC_PER_NODE": "2", "HEARTBEAT_FOLDER": str(tmp_path / "beats")}
+    words = [sys.executable, "-I", str(archive), "workload.launch", "--", sys.executable, "-c", show]
+    done = subprocess.run(words, env=bare, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = sorted(line for line in done.stdout.splitlines() if "programs.zip" in line)
+    assert [re.findall(r"\b\d+ 2\b", line) for line in lines] == [["0 2"], ["1 2"]]
+
+
+def test_no_node_is_taken_from_under_a_worker_to_save_money():
+    annotations = job(rendered())["template"]["metadata"]["annotations"]
+    assert annotations["karpenter.sh/do-not-disrupt"] == "true"
+
+
+def test_preprocessing_workers_do_without_each_other():
+    found = rendered("preprocess-corpus")
+    assert job(found)["backoffLimitPerIndex"] == 100
+    assert "backoffLimit" not in job(found)
+    assert job(found)["podFailurePolicy"]["rules"][0]["action"] == "Ignore"
+    [worker] = pod(found)["containers"]
+    assert worker["command"][:3] == ["python3", "/opt/trainshed/programs.zip", "workload.data.preprocess.tokenize"]
+    assert words(found)["PREPROCESS_WORKERS"] == "20"
+
+
+def test_every_example_names_a_program_that_exists():
+    for name in TASKS:
+        module = next(word for word in task(name).command if word.startswith("workload.") and word != "workload.launch")
+        path = ROOT / module.replace(".", "/")
+        assert path.with_suffix(".py").exists() or (path / "__main__.py").exists(), module
 
 
 def test_a_task_without_automatic_restart_fails_on_its_first_lost_worker():
@@ -220,9 +306,21 @@ def test_a_task_may_require_one_spine():
     assert found["kueue.x-k8s.io/podset-required-topology"] == "topology.k8s.aws/network-node-layer-2"
 
 
-def test_a_job_in_a_pool_that_starts_from_zero_names_no_topology_that_its_flavor_lacks():
-    found = job(rendered("finetune-8b"))["template"]["metadata"]["annotations"]
+def test_a_job_whose_nodes_are_bought_for_it_names_no_topology_that_its_flavor_lacks():
+    bought = stack_of(
+        pools=(
+            "[{name: train, purpose: training, instance_type: p5.48xlarge, zone: usw2-az3, nodes: {min: 1, max: 4},"
+            " fabric: efa}]"
+        ),
+        queues="[{name: train, pool: train, cards: 32}]",
+    )
+    found = job(jobset.render(task_of(SMALL_TASK), bought, CAT))["template"]["metadata"]["annotations"]
     assert not [key for key in found if key.startswith("kueue.x-k8s.io/podset")]
+
+
+def test_a_job_in_a_block_is_placed_by_topology_since_the_blocks_nodes_are_all_there():
+    found = job(rendered("finetune-8b"))["template"]["metadata"]["annotations"]
+    assert [key for key in found if key.startswith("kueue.x-k8s.io/podset")]
 
 
 def test_workers_run_without_root_capabilities_or_tokens():
@@ -236,7 +334,17 @@ def test_workers_run_without_root_capabilities_or_tokens():
     for container in [*found["containers"], *found["initContainers"]]:
         assert container["securityContext"] == {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
     assert found["automountServiceAccountToken"] is False
-    assert found["serviceAccountName"] == "llama-405b"
+    assert found["serviceAccountName"] == "queue-pretrain", "the jobs of a queue share its identity"
+
+
+def test_pods_on_roce_have_an_address_on_each_devices_network():
+    hosts = "{accelerator: h100, cards: 8, vcpu: 192, memory_gib: 2048, rdma_devices: 2, networks: [net/a, net/b]}"
+    given = stack_of(
+        pools=f"[{{name: train, purpose: training, hosts: {hosts}, nodes: 4, fabric: roce}}]",
+        queues="[{name: train, pool: train, cards: 32}]",
+    )
+    found = job(jobset.render(task_of(SMALL_TASK), given, CAT))["template"]["metadata"]["annotations"]
+    assert found["k8s.v1.cni.cncf.io/networks"] == "net/a, net/b"
     assert rendered()[0]["metadata"]["name"] == "llama-405b"
 
 
@@ -258,14 +366,26 @@ def test_the_task_and_its_model_stand_under_etc_task_and_read_back_as_the_same_t
     assert again.task == task("llama-405b")
 
 
-def test_the_gate_sees_what_the_worker_sees():
+def test_the_gate_sees_what_the_worker_sees_and_tests_the_whole_gang():
     found = pod(rendered())
     gate, worker = found["initContainers"][0], found["containers"][0]
     assert gate["command"] == [
-        "python3", "-m", "workload.preflight.gate", "--shm-gib", "63.36", "--memlock",
-        "--devices", "8", "--device-kind", "nvidia",
+        "python3", "/opt/trainshed/programs.zip", "workload.preflight.gate", "--shm-gib", "63.36", "--memlock",
+        "--devices", "8", "--device-kind", "nvidia", "--mount", "/datasets:ro", "--mount", "/checkpoints:rw",
+        "--gang", "--join-limit", "900", "--limit", "1800", "--fabric", "efa", "--instance-type", "p5.48xlarge",
+        "--wire-gbps", "3200", "--baselines", "/checkpoints/.baselines",
     ]  # fmt: skip
     assert (gate["resources"], gate["env"], gate["image"]) == (worker["resources"], worker["env"], worker["image"])
+    assert gate["volumeMounts"] == worker["volumeMounts"]
+
+
+def test_the_gate_program_knows_every_option_it_is_given():
+    gate = pod(rendered())["initContainers"][0]
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "workload/preflight/gate.py"), "--help"], capture_output=True, text=True, check=True
+    )
+    known = set(re.findall(r"--[a-z-]+", done.stdout))
+    assert {word for word in gate["command"] if word.startswith("--")} <= known
 
 
 def test_a_task_without_preflight_has_no_gate():
@@ -275,9 +395,11 @@ def test_a_task_without_preflight_has_no_gate():
 def test_a_silent_worker_is_ended_and_a_slow_start_is_not():
     worker = pod(rendered())["containers"][0]
     ranks = "--world-size 8 --first-rank $((NODE_RANK * 8))"
-    look = f"exec python3 -m workload.heartbeat check /run/trainshed/heartbeat {ranks} --hang-timeout 600"
+    program = "python3 /opt/trainshed/programs.zip workload.heartbeat"
+    # Twice the timeout: the launcher sees a hang first, and names the rank.
+    look = f"exec {program} check /run/trainshed/heartbeat {ranks} --hang-timeout 1200"
     assert worker["livenessProbe"]["exec"]["command"] == ["sh", "-c", look]
-    assert worker["startupProbe"]["exec"]["command"] == ["sh", "-c", 'test -n "$(ls -A /run/trainshed/heartbeat)"']
+    assert worker["startupProbe"]["exec"]["command"] == ["sh", "-c", f"exec {program} started /run/trainshed/heartbeat"]
     assert worker["startupProbe"]["periodSeconds"] * worker["startupProbe"]["failureThreshold"] == 3600
 
 
@@ -291,7 +413,7 @@ def test_a_task_on_cpu_nodes_asks_for_no_cards_and_runs_one_process_a_node():
     assert sorted(pod(found)["containers"][0]["resources"]["requests"]) == ["cpu", "memory"]
     assert words(found)["WORLD_SIZE"] == "20"
     assert not [name for name in words(found) if name.startswith("NCCL")]
-    assert "kueue.x-k8s.io/queue-name" not in found[-1]["metadata"]["labels"]
+    assert found[-1]["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "preprocess"
 
 
 def test_a_pool_of_several_types_gives_workers_what_the_least_of_them_has():

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from components.manifests.jobs import jobset
+from components.manifests import admission, namespaces
+from components.manifests.jobs import jobset, limits
 from components.manifests.nodes import whole_node
 from components.manifests.nodes.whole_node import machine_of
 from components.manifests.queues import controllers, kueue
@@ -26,7 +27,6 @@ def test_the_pretraining_queue_covers_everything_its_jobs_ask_for_times_1232_nod
     assert quotas("pretrain") == {
         "cpu": "232848",
         "ephemeral-storage": "31391360Gi",
-        "hugepages-2Mi": "6160Gi",
         "memory": "2403632Gi",
         "nvidia.com/gpu": "9856",
         "vpc.amazonaws.com/efa": "39424",
@@ -110,8 +110,22 @@ def test_types_with_four_layers_get_a_topology_of_their_own():
     }
 
 
-def test_a_pool_that_starts_from_zero_nodes_has_no_topology_since_kueue_sees_no_node_there():
-    assert "topologyName" not in kueue.objects(PROD, CAT).flavors["finetune"]["spec"]
+def test_a_pool_that_sizes_itself_has_no_topology_since_kueue_sees_only_nodes_that_are_there():
+    for least in (0, 2):
+        given = stack_of(
+            pools=(
+                "[{name: train, purpose: training, instance_type: p5.48xlarge, zone: usw2-az3, nodes:"
+                f" {{{{min: {least}, max: 16}}}}}}]"
+            )
+            .replace("{{", "{")
+            .replace("}}", "}"),
+            queues="[{name: train, pool: train, cards: 64}]",
+        )
+        assert "topologyName" not in kueue.objects(given, CAT).flavors["train"]["spec"]
+
+
+def test_a_blocks_pool_has_its_topology_since_all_its_nodes_are_there_while_the_queue_is_open():
+    assert kueue.objects(PROD, CAT).flavors["finetune"]["spec"]["topologyName"] == "aws-3-layers"
 
 
 def test_a_type_without_topology_labels_has_no_topology():
@@ -183,9 +197,89 @@ def test_kueue_may_send_far_more_than_its_default_of_50_requests_a_second():
 
 
 def test_kueue_gives_lost_gangs_a_time_limit_and_lets_others_start_meanwhile():
-    waiting = controllers.kueue_configuration()["waitForPodsReady"]
-    assert (waiting["timeout"], waiting["recoveryTimeout"], waiting["blockAdmission"]) == ("30m", "15m", False)
-    assert waiting["requeuingStrategy"]["backoffLimitCount"] == 10
+    fixed = stack_of(
+        pools="[{name: train, purpose: training, instance_type: p5.48xlarge, zone: usw2-az3, nodes: 4}]",
+        queues="[{name: q, pool: train, cards: 32}]",
+    )
+    waiting = controllers.kueue_configuration(fixed)["waitForPodsReady"]
+    assert (waiting["timeout"], waiting["recoveryTimeout"], waiting["blockAdmission"]) == ("120m", "120m", False)
+    # A workload is requeued for ever: a limit would deactivate it without a word.
+    assert "backoffLimitCount" not in waiting["requeuingStrategy"]
+
+
+def test_kueue_never_gives_up_on_a_gang_before_its_workers_own_probe_does():
+    limit = controllers.kueue_configuration(stack("dev"))["waitForPodsReady"]["timeout"]
+    worker = limits.start_seconds(gate=True, collective=True, hang_timeout_seconds=None)
+    assert int(limit.rstrip("m")) * 60 >= worker + limits.PULL_SECONDS
+
+
+def test_a_job_whose_nodes_are_bought_for_it_has_the_time_that_they_take_to_boot():
+    waiting = controllers.kueue_configuration(stack("dev"))["waitForPodsReady"]
+    assert (waiting["timeout"], waiting["recoveryTimeout"]) == ("150m", "150m")
+
+
+def test_webhooks_see_namespaces_of_jobs_only_so_that_no_other_chart_waits_for_them():
+    selector = controllers.kueue_configuration(PROD)["managedJobsNamespaceSelector"]
+    assert selector == {"matchLabels": {"trainshed.io/jobs": "true"}}
+    labels = {
+        each.name: namespaces.namespace(each)["metadata"]["labels"]["trainshed.io/jobs"]
+        for each in namespaces.plan(PROD, CAT)
+    }
+    assert labels["training"] == "true"
+    assert {name for name, word in labels.items() if word == "false"} == {"jobset-system", "kueue-system", "monitoring"}
+
+
+def test_large_stacks_have_two_of_each_controller_and_a_budget():
+    for given, count in ((PROD, 2), (stack("dev"), 1)):
+        manager = controllers.kueue_values(given)["controllerManager"]
+        gangs = controllers.jobset_values(given)["controller"]
+        assert manager["replicas"] == gangs["replicas"] == count
+        assert (
+            manager["podDisruptionBudget"] == gangs["podDisruptionBudget"] == {"enabled": count == 2, "minAvailable": 1}
+        )
+
+
+def test_weights_share_what_is_idle_and_limits_say_how_much_of_it():
+    given = stack_of(
+        pools=("[{name: train, purpose: training, instance_type: p5.48xlarge, zone: usw2-az3, nodes: 4, fabric: efa}]"),
+        queues=(
+            "[{name: a, pool: train, cards: 16, cohort: c, weight: 3, borrow: 8},"
+            " {name: b, pool: train, cards: 16, cohort: c, weight: 1, lend: 0}]"
+        ),
+    )
+    found = kueue.objects(given, CAT).cluster_queues
+    assert {name: each["spec"]["fairSharing"] for name, each in found.items()} == {
+        "a": {"weight": "3"},
+        "b": {"weight": "1"},
+    }
+    cards = {
+        name: next(
+            each
+            for each in queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"]
+            if each["name"] == "nvidia.com/gpu"
+        )
+        for name, queue in found.items()
+    }
+    assert cards["a"] == {"name": "nvidia.com/gpu", "nominalQuota": "16", "borrowingLimit": "8"}
+    assert cards["b"] == {"name": "nvidia.com/gpu", "nominalQuota": "16", "lendingLimit": "0"}
+    for manifest in found.values():
+        assert faults(manifest) == []
+    assert "fairSharing" in controllers.kueue_configuration(given)
+    assert "fairSharing" not in controllers.kueue_configuration(PROD)
+
+
+def test_a_job_without_a_queue_is_refused_where_jobs_run():
+    rule, where = admission.policy(), admission.binding(controllers.JOBS)
+    assert faults(rule) == faults(where) == []
+    assert where["spec"]["validationActions"] == ["Deny"]
+    assert {each["resources"][0] for each in rule["spec"]["matchConstraints"]["resourceRules"]} == {"jobs", "jobsets"}
+
+
+def test_every_pool_whose_jobs_run_somewhere_has_a_queue():
+    for name in STACKS:
+        given = stack(name)
+        named = {queue.pool for queue in given.queues}
+        assert {pool.name for pool in given.pools if pool.purpose != "system"} <= named
 
 
 def test_a_kueue_release_that_replaces_failed_nodes_is_pinned():
@@ -212,12 +306,9 @@ def test_flavors_carry_at_most_as_many_tolerations_as_the_definition_allows():
 
 
 def test_another_topology_is_another_flavor_because_kueue_never_changes_one():
-    pool = (
-        "{{name: train, purpose: training, instance_type: p5.48xlarge, zone: usw2-az3, nodes: {{min: {least}, max:"
-        " 4}}}}"
-    )
+    pool = "{{name: train, purpose: training, instance_type: p5.48xlarge, zone: usw2-az3, nodes: {nodes}}}"
     queues = "[{name: q, pool: train, cards: 32}]"
-    warm, cold = (stack_of(pools=f"[{pool.format(least=least)}]", queues=queues) for least in (1, 0))
+    warm, cold = (stack_of(pools=f"[{pool.format(nodes=nodes)}]", queues=queues) for nodes in ("4", "{min: 1, max: 4}"))
     assert kueue.flavor_name(warm.pool("train"), CAT) == "train-aws-3-layers"
     assert kueue.flavor_name(cold.pool("train"), CAT) == "train"
     used = kueue.objects(warm, CAT).cluster_queues["q"]["spec"]["resourceGroups"][0]["flavors"][0]["name"]

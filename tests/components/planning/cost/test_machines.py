@@ -37,15 +37,6 @@ def test_spot_is_a_range_from_the_cheapest_type_to_the_dearest() -> None:
     assert low < expected < high
 
 
-def test_a_group_that_stands_in_for_spot_is_expected_idle() -> None:
-    spot = group("spot", ("m7i.8xlarge",), 0, 4, capacityType="SPOT")
-    stand_in = group("on-demand", ("m7i.8xlarge",), 0, 4, capacityType="ON_DEMAND")
-    found = lines(spot, stand_in, template())
-    assert found["on-demand: m7i.8xlarge"][:2] == (0, 0)
-    assert found["on-demand: m7i.8xlarge"][2] > 0
-    assert found["spot: m7i.8xlarge"][1] > 0
-
-
 def test_an_unknown_type_is_listed_even_beside_a_known_one() -> None:
     cost = priced(group(types=("p5.48xlarge", "p9.48xlarge")), template())
     assert cost["unpriced"] == ["nodes: p5.48xlarge, p9.48xlarge: the type is not in the catalog"]

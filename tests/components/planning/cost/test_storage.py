@@ -88,7 +88,10 @@ def test_intelligent_tiering_costs_throughput_cache_and_what_is_stored() -> None
     assert found["lustre: throughput"] == (pytest.approx(4000 * 0.52),) * 3
     assert found["lustre: read cache"] == (pytest.approx(1000 * 0.109),) * 3
     assert found["lustre: stored data"] == (pytest.approx(40), pytest.approx(230), pytest.approx(460))
-    assert "lustre: stored data: it is charged by what is stored, which nobody told" in priced(tiered)["unpriced"]
+    assert (
+        "lustre: stored data: it is charged by what is stored, which the stack file doesn't give"
+        in priced(tiered)["unpriced"]
+    )
 
 
 def test_a_dataset_costs_its_size_and_its_requests() -> None:

@@ -316,7 +316,7 @@ def test_blocks_that_follow_each_other_are_fine(cat: Catalog) -> None:
 
 
 def test_more_than_thirty_node_groups_are_told_with_the_quota_to_ask_for(cat: Catalog) -> None:
-    pools = [{**PREPROCESS, "name": f"prep{number}"} for number in range(15)]
+    pools = [{**PREPROCESS, "name": f"prep{number}", "nodes": {"min": 451, "max": 500}} for number in range(15)]
     parts = ", ".join(f"prep{number} 2" for number in range(14))
     assert told(cat, *pools) == [
         (

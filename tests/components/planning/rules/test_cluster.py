@@ -176,6 +176,17 @@ def test_an_administrator_that_is_a_bare_name() -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["amazon-cloudwatch-observability", "kube-state-metrics", "prometheus-node-exporter"])
+def test_an_addon_that_brings_a_second_exporter_is_told(name: str) -> None:
+    found = said(rules.addons_bring_nothing_twice, stack({"addons": {name: {"version": "v1.0.0-eksbuild.1"}}}))
+    assert len(found) == 1
+    assert found[0].startswith(f"cluster.addons.{name}: warning: {name} brings a second ")
+
+
+def test_addons_that_bring_nothing_twice_are_not_told() -> None:
+    assert said(rules.addons_bring_nothing_twice, stack({"addons": {"vpc-cni": {}, "snapshot-controller": {}}})) == []
+
+
 def test_a_misspelt_addon() -> None:
     assert said(rules.addons_are_known, stack({"addons": {"vpc_cni": {}}})) == [
         'cluster.addons.vpc_cni: "vpc_cni" is no EKS add-on; did you mean "vpc-cni"?'

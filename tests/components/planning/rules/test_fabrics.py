@@ -28,12 +28,7 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
     (
         "InfiniBand on EC2",
         {**PRETRAIN, "fabric": "infiniband"},
-        [
-            (
-                "pools[0].fabric: EC2 machines such as p5.48xlarge have no infiniband; use fabric: tcp, or a type "
-                "that does: p5.4xlarge, p5.48xlarge"
-            )
-        ],
+        [("pools[0].fabric: EC2 machines such as p5.48xlarge have no infiniband; use fabric: efa, or tcp")],
     ),
     (
         "more interfaces than there are",

@@ -239,7 +239,8 @@ def test_cpu_pools_that_outgrow_even_the_largest_management_range() -> None:
             "network.cidr: 10.0.0.0/16 is too small: usw2-az3 needs 10,158 node addresses "
             "(system: 2 nodes x (1 + 8 x 16) = 258 + prep: 300 nodes x (1 + 2 x 16) = 9,900) and has 4,091, "
             "24 control addresses (8 endpoints + 16 for the control plane) and has 2,043; "
-            "no range is large enough: spread the pools over more zones, or use fewer nodes"
+            'a /16, the largest, has room for 116 nodes of pool "prep" in each zone: use nodes: 232 at most, and '
+            "larger machines for as much work"
         )
     ]
 
@@ -336,3 +337,40 @@ def test_an_endpoint_asked_for_that_every_stack_has() -> None:
     assert said(rules.endpoints_are_named_once, stack({"extra_endpoints": ("ssm", "sts")})) == [
         "network.extra_endpoints[1]: warning: sts is declared for every stack; take it out"
     ]
+
+
+def _preprocessing(count: int, *zones: str) -> dict[str, Any]:
+    return {
+        "name": "preprocess",
+        "purpose": "preprocessing",
+        "instance_types": ("m7i.4xlarge",),
+        "zones": zones,
+        "nodes": {"min": 0, "max": count},
+    }
+
+
+def _crowded(count: int, *zones: str) -> list[str]:
+    value = stack(
+        {"zones": zones, "compute_cidrs": ("100.64.0.0/16", "100.65.0.0/16")}, pools=(_preprocessing(count, *zones),)
+    )
+    return [each.hint or "" for each in rules.management_range_has_room(value, CAT)]
+
+
+def test_more_nodes_than_any_range_holds_are_told_how_many_fit_and_each_way_out_works() -> None:
+    two, four = ("usw2-az1", "usw2-az2"), ("usw2-az1", "usw2-az2", "usw2-az3", "usw2-az4")
+    assert _crowded(400, *two) == [
+        (
+            'a /16, the largest, has room for 116 nodes of pool "preprocess" in each zone: use nodes.max: 232 at most, '
+            "and larger machines for as much work; or spread the pool over 4 zones, of usw2-az1, usw2-az2, usw2-az3 and"
+            " usw2-az4"
+        )
+    ]
+    assert _crowded(232, *two) == []
+    assert _crowded(234, *two) != []
+    assert _crowded(400, *four) == []
+
+
+def test_four_zones_with_a_gateway_each_are_accepted() -> None:
+    network = {"zones": ("usw2-az1", "usw2-az2", "usw2-az3", "usw2-az4"), "nat_gateways": "per-zone"}
+    for rule in ALL:
+        assert said(rule, stack(network, pools=(P5,))) == []

@@ -35,10 +35,10 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
     ),
     (
         "a former name that is the pool's own",
-        {**PRETRAIN, "formerly": "pretrain"},
+        {**PRETRAIN, "previous_name": "pretrain"},
         [
             (
-                'pools[0].formerly: the resources of "pretrain" belong to the pool itself; name what this pool was'
+                'pools[0].previous_name: the resources of "pretrain" belong to the pool itself; name what this pool was'
                 " called before, which no pool is called now, or take the line away"
             ),
         ],
@@ -108,7 +108,7 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
         [
             (
                 "pools[0].instance_types[2]: m7i.8xlarge has 32 vCPU and 128 GiB and m6i.4xlarge has 16 vCPU and 64"
-                " GiB: the autoscaler and the queue reckon with one size; use types of one size, such as m7i.8xlarge,"
+                " GiB: the autoscaler and the queue assume one size; use types of one size, such as m7i.8xlarge,"
                 " m6a.8xlarge, m6i.8xlarge or m7a.8xlarge"
             ),
         ],

@@ -97,7 +97,8 @@ def test_a_pool_from_zero_nodes_is_told_that_neighbours_are_left_to_chance():
     assert said("[{name: q, pool: train, cards: 32}]", "placement-from-zero", pools=pools) == [
         (
             'pools[0].nodes: note: jobs in pool "train" are placed without regard to network layers, since its nodes '
-            "come only when a job waits; give nodes a min above 0 for jobs whose speed depends on neighbours"
+            "are bought when a job waits; a cluster placement group keeps them near each other; "
+            "use a fixed number of nodes for jobs whose speed depends on which neighbours they get"
         )
     ]
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
+from components.catalog import Catalog
 from components.planning import placement
-from components.problems import render
+from components.planning.rules import registry
+from components.problems import Problem, render
 from components.spec.pools import PoolSpec
+from components.spec.stack import StackSpec
 from infra.settings import from_file
+from tests import given
 from tests.given import CAT
 
 POOL = {
@@ -214,7 +219,7 @@ def test_more_nodes_than_a_cluster_takes_are_told_at_the_largest_pool(tmp_path: 
 
 def test_node_groups_are_counted_at_once_however_many_they_would_be() -> None:
     pool = PoolSpec.model_validate(POOL).model_copy(update={"nodes": 10**15})
-    assert placement.groups(pool, cat=CAT, spot_preprocessing=False) == -(-(10**15) // 450)
+    assert placement.groups(pool, cat=CAT) == -(-(10**15) // 450)
 
 
 @pytest.mark.parametrize(("name", "better"), [("dev.eu", "dev-eu"), ("my dev", "my-dev"), ("größe", "gr-e")])
@@ -227,3 +232,21 @@ def test_a_stack_name_that_no_cluster_can_have_names_its_file(tmp_path: Path, na
             f"dashes and underscores there; call the stack {better}, in Pulumi.{better}.yaml"
         )
     ]
+
+
+def test_a_queue_too_large_is_told_at_its_own_place_beside_a_pool_that_cannot_be_read(tmp_path: Path) -> None:
+    pools = [{**POOL, "name": "first", "nodes": "many"}, {**POOL, "name": "second", "nodes": {"min": 0, "max": 2}}]
+    queues = [{"name": "a", "pool": "first", "cards": 8}, {"name": "b", "pool": "second", "cards": 800}]
+    assert [each.partition(":")[0] for each in told(tmp_path, pools=pools, queues=queues)] == [
+        "pools[0].nodes",
+        "queues[1].cards",
+    ]
+
+
+def test_a_rule_that_speaks_of_another_list_than_its_own_is_an_error_of_the_program() -> None:
+    def check(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
+        yield Problem(id="x", path="queues[1].cards", said="too many")
+
+    rule = registry.Rule(name="made-up", each="pools", check=check)
+    with pytest.raises(registry.ForeignPath, match=r"made-up loops over pools and speaks of queues\[1\]\.cards"):
+        registry.of_rule(rule, given.stack("prod"), CAT)

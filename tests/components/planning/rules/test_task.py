@@ -260,8 +260,24 @@ def test_restarts_without_checkpoints_are_told():
 
 def test_a_ramp_above_the_target_is_refused():
     assert said(SMALL_TASK + "ramp: {start_nodes: 4}\n") == [
-        "ramp.start_nodes: the ramp starts with 4 nodes, the task has 2; use at most 2"
+        "ramp.start_nodes: the ramp starts with 4 nodes, the task has 2; use at most 2",
+        (
+            "ramp: warning: the job starts on all 2 nodes at once: submit runs no ramp; submit "
+            "the task with fewer nodes "
+            "first and compare, or take ramp out"
+        ),
     ]
+
+
+def test_a_metric_that_no_run_has_is_refused_with_the_nearest() -> None:
+    assert said(SMALL_TASK + "monitor: {metrics: [loss, token_per_second]}\n") == [
+        'monitor.metrics[1]: "token_per_second" is no metric of a training run; did you mean "tokens_per_second"?'
+    ]
+
+
+def test_a_dataset_that_nothing_stages_is_told() -> None:
+    found = said(SMALL_TASK + "storage: {dataset: {path: /datasets/a, warm_up: true}}\n")
+    assert any(each.startswith("storage.dataset.warm_up: warning: nothing stages /datasets/a") for each in found)
 
 
 def test_a_split_of_any_size_is_judged_at_once_and_hears_only_of_nodes_that_the_pool_has():
@@ -286,3 +302,17 @@ def test_a_name_that_no_image_can_have_is_refused(name: str):
 @pytest.mark.parametrize("name", ["team/trainer", "team__x/tra.in-er_2"])
 def test_names_that_images_can_have_pass(name: str):
     assert said(with_image(IMAGE.replace("trainer@", f"{name}@"))) == []
+
+
+def test_words_that_replace_what_the_job_sets_are_told_with_both_values() -> None:
+    words = '{NPROC_PER_NODE: "1", MASTER_ADDR: localhost, NCCL_NET: Socket, FI_PROVIDER: tcp, NCCL_DEBUG: INFO}'
+    pools = "[{name: train, purpose: training, instance_type: p5.48xlarge, zone: usw2-az3, nodes: 2, fabric: efa,"
+    declared = stack_of(
+        pools=pools + " capacity: {kind: on-demand}}]", queues="[{name: train, pool: train, cards: 16}]"
+    )
+    made = task_of(SMALL_TASK + f"environment: {words}\n")
+    told = {each.path: each for each in check_task(made, declared, CAT) if each.id.startswith("task-environment")}
+    assert {path: each.severity for path, each in told.items()} == {
+        f"environment.{name}": "warning" for name in ("NPROC_PER_NODE", "MASTER_ADDR", "NCCL_NET", "FI_PROVIDER")
+    }
+    assert told["environment.NPROC_PER_NODE"].said == 'NPROC_PER_NODE is set by the job to "8", and "1" takes its place'

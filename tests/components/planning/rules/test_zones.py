@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 
 from components.catalog import Catalog
-from tests.components.planning.pool_stacks import FINETUNE, PREPROCESS, PRETRAIN, told
+from components.planning import addresses, placement, rules
+from components.planning.address_needs import compute_needs
+from components.problems import errors
+from tests.components.planning.pool_stacks import FINETUNE, PREPROCESS, PRETRAIN, stack, told
 
 NO_ZONE = {key: value for key, value in PRETRAIN.items() if key != "zone"}
 
@@ -99,3 +102,27 @@ def test_the_only_zone_of_a_network_needs_no_naming(cat: Catalog) -> None:
 
 def test_a_pool_without_cards_spreads_over_all_zones(cat: Catalog) -> None:
     assert told(cat, FINETUNE, PREPROCESS) == []
+
+
+EAST = {"region": "us-east-1", "cluster": {}}
+
+
+def test_a_zone_that_eks_bars_carries_nodes_and_no_control_plane(cat: Catalog) -> None:
+    pool = {**PRETRAIN, "zone": "use1-az3", "nodes": 2, "spares": 0, "capacity": {"kind": "on-demand"}}
+    network = {"zones": ["use1-az3", "use1-az1", "use1-az2"]}
+    made = stack(pool, network=network, **EAST)
+    plan = addresses.plan(made.network, compute_needs(made, cat))
+    assert plan.zones("control") == ("use1-az1", "use1-az2")
+    assert plan.zones("nodes") == ("use1-az1", "use1-az2", "use1-az3")
+    assert plan.zones("compute") == ("use1-az3",)
+    assert placement.system_zones(made, cat) == ("use1-az1", "use1-az2")  # the third sells no m7i
+    found = rules.check(made, cat)
+    assert [each.path for each in found if each.id == "zone-without-control-plane"] == ["network.zones"]
+    assert errors(found) == []
+
+
+def test_two_zones_of_which_one_is_barred_are_too_few(cat: Catalog) -> None:
+    found = rules.check(stack(PREPROCESS, network={"zones": ["use1-az3", "use1-az1"]}, **EAST), cat)
+    [few] = [each for each in found if each.id == "zones-too-few"]
+    assert few.said == "EKS puts its control plane into two zones, and 1 of those named can carry it"
+    assert "use1-az2" in few.hint and "use1-az3" not in few.hint

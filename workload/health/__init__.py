@@ -1,0 +1,1 @@
+"""Sick nodes are taken out of service, and let in again once they are sound."""
