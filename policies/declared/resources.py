@@ -90,6 +90,10 @@ class Resource:
     def at(self, *keys: str | int) -> Node:
         return self.node.at(*keys)
 
+    def computed(self, key: str) -> bool:
+        """Whether a value is unknown because the provider computes it: the engine sends that beside the inputs."""
+        return bool(self.property_depends_on) and key not in self.property_depends_on and self.at(key).unknown
+
     def targets(self, key: str, type_: str) -> list[str]:
         """The URNs of that type that the input was computed from."""
         urns = self.property_depends_on.get(key) if self.property_depends_on else None

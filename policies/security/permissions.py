@@ -33,7 +33,7 @@ from policies.declared.types import (
     SECRET_POLICY,
     TOPIC_POLICY,
 )
-from policies.declared.values import Node, Unjudged, WrongType
+from policies.declared.values import UNKNOWN, Node, Unjudged, WrongType
 from policies.packs.policy_rule import Doubt
 
 # Documents on a resource that may name a role as principal, and the key under which each has it.
@@ -108,20 +108,29 @@ def _references(stack: Stack) -> Iterator[tuple[Resource, str, Node]]:
     for node_class in stack.of(KARPENTER_CLASS):
         if not (node := node_class.at("spec", "role")).absent:
             yield node_class, "spec", node
+        named = node_class.at("spec", "instanceProfile")
+        yield from _of_profile(stack, node_class, "spec", () if named.absent else (named,))
     for template in stack.of(LAUNCH_TEMPLATE):
-        yield from _of_profile(stack, template)
+        named = template.at("iamInstanceProfile")
+        nodes = () if named.absent else tuple(node for key in ("arn", "name") if not (node := named.at(key)).absent)
+        yield from _of_profile(stack, template, "iamInstanceProfile", nodes)
 
 
-def _of_profile(stack: Stack, template: Resource) -> Iterator[tuple[Resource, str, Node]]:
-    """The role of the instance profile that a template names."""
-    named = template.at("iamInstanceProfile")
-    if named.absent or template.left_out:
+def _of_profile(
+    stack: Stack, machine: Resource, key: str, named: tuple[Node, ...]
+) -> Iterator[tuple[Resource, str, Node]]:
+    """The role of the instance profile that a template or a node class names."""
+    if not named:
         return
-    sources = template.targets("iamInstanceProfile", INSTANCE_PROFILE)
-    names = {role_name(node) for key in ("arn", "name") if isinstance((node := named.at(key)).value, str)}
-    for profile in stack.of(INSTANCE_PROFILE):
-        if profile.urn in sources or profile.at("name").value in names:
-            yield profile, "role", profile.at("role")
+    sources = machine.targets(key, INSTANCE_PROFILE)
+    names = {role_name(node) for node in named if not node.opaque}
+    found = [
+        profile for profile in stack.of(INSTANCE_PROFILE) if profile.urn in sources or profile.at("name").value in names
+    ]
+    # A profile that isn't declared here holds a role that nobody can read.
+    yield from ((profile, "role", profile.at("role")) for profile in found)
+    if not found:
+        yield machine, key, Node(UNKNOWN, named[0].path)
 
 
 def _resolved(stack: Stack, resource: Resource, key: str, node: Node) -> list[NodeRole]:
@@ -163,8 +172,7 @@ def _own(stack: Stack, role: NodeRole) -> Iterator[Grant | Doubt]:
         return
     for key in ("managedPolicyArns", "inlinePolicies"):
         node = resource.at(key)
-        if node.unknown and resource.property_depends_on and key not in resource.property_depends_on:
-            # The engine also sends what the provider computes; only an input says something about the program.
+        if resource.computed(key):
             continue
         if node.opaque:
             yield Doubt(key, "is not known before the update", resource.urn)

@@ -17,8 +17,8 @@ from policies.packs.evaluation import evaluate
 from policies.packs.pack import Pack
 from policies.security.pack import PACK as SECURITY
 from tests.policies.cases import COST as COST_CASES
-from tests.policies.cases import GROUND, TODAY, Case
 from tests.policies.cases import SECURITY as SECURITY_CASES
+from tests.policies.cases import TODAY, Case
 from tests.policies.engine import SECRET, Analyzer, running
 from tests.policies.good import good_stack, record
 
@@ -41,7 +41,7 @@ def analyzer(pack: str) -> Iterator[Analyzer]:
 
 
 def values(case: Case | None = None, **more: Any) -> dict[str, Any]:
-    return {**GROUND, **ON_THE_DAY, **(case.configuration if case else {}), **more}
+    return {**ON_THE_DAY, **(case.configuration if case else {}), **more}
 
 
 def test_the_pack_describes_every_rule(pack: str, analyzer: Analyzer) -> None:

@@ -16,7 +16,7 @@ from policies.packs.evaluation import evaluate
 from policies.packs.pack import Pack
 from policies.packs.policy_rule import Finding, Settings, rule
 from policies.security.pack import PACK as SECURITY
-from tests.policies.cases import GROUND, TODAY, put
+from tests.policies.cases import TODAY, put
 from tests.policies.good import good_stack, record, urn
 
 CLUSTER = "aws:eks/cluster:Cluster"
@@ -251,7 +251,7 @@ def test_no_value_makes_a_rule_fail(place: tuple[str, tuple[str, ...]], value: A
     put(next(item for item in records if item["urn"] == place[0])["inputs"], place[1], value)
     stack = resources_from(records)
     for pack in (SECURITY, COST):
-        for doubt in evaluate(stack, pack, GROUND, today=TODAY).could_not_judge:
+        for doubt in evaluate(stack, pack, today=TODAY).could_not_judge:
             assert "made the rule fail" not in doubt.why
 
 
@@ -259,6 +259,6 @@ def test_no_value_makes_a_rule_fail(place: tuple[str, tuple[str, ...]], value: A
 def test_the_order_of_resources_changes_nothing(pack: Pack) -> None:
     records = good_stack()
     put(records[0]["inputs"], ("tags",), {})
-    there = evaluate(records, pack, GROUND, today=TODAY)
-    back = evaluate(records[::-1], pack, GROUND, today=TODAY)
+    there = evaluate(records, pack, today=TODAY)
+    back = evaluate(records[::-1], pack, today=TODAY)
     assert sorted(map(str, there.violations)) == sorted(map(str, back.violations))

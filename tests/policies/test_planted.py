@@ -14,7 +14,7 @@ from policies.cost.pack import PACK as COST
 from policies.external_tools.install import python
 from policies.packs.evaluation import evaluate
 from policies.security.pack import PACK as SECURITY
-from tests.policies.cases import GROUND, TODAY
+from tests.policies.cases import TODAY
 from tests.policies.good import Record, good_stack
 from tests.policies.plan_json import manifests, plan
 from tests.policies.planted import PLANTED, Planted
@@ -32,7 +32,7 @@ def test_the_packs_catch_a_planted_mistake(planted: Planted) -> None:
     found = {
         violation.rule
         for pack in (SECURITY, COST)
-        for violation in evaluate(planted.records(), pack, GROUND, today=TODAY).violations
+        for violation in evaluate(planted.records(), pack, today=TODAY).violations
     }
     assert set(planted.rules) <= found
 

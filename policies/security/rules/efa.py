@@ -9,12 +9,13 @@ from policies.declared.resources import Resource, Stack, refers
 from policies.declared.types import (
     EGRESS_RULE,
     INGRESS_RULE,
+    KARPENTER_CLASS,
     LAUNCH_TEMPLATE,
     NETWORK_INTERFACE,
     SECURITY_GROUP,
     SECURITY_GROUP_RULE,
 )
-from policies.declared.values import Node
+from policies.declared.values import UNKNOWN, Node
 from policies.packs.policy_rule import Doubt, Finding, Outcome, Settings, each, each_resource, rule
 from policies.security.network_openings import opens_itself, rules_of_group
 
@@ -34,7 +35,15 @@ class _Groups:
 
 @rule(
     "efa-groups-open-to-themselves",
-    types=(LAUNCH_TEMPLATE, NETWORK_INTERFACE, SECURITY_GROUP, SECURITY_GROUP_RULE, INGRESS_RULE, EGRESS_RULE),
+    types=(
+        LAUNCH_TEMPLATE,
+        KARPENTER_CLASS,
+        NETWORK_INTERFACE,
+        SECURITY_GROUP,
+        SECURITY_GROUP_RULE,
+        INGRESS_RULE,
+        EGRESS_RULE,
+    ),
     scope="stack",
     severity="high",
     says="Every EFA interface has a group that allows all traffic from itself and, by a rule of its own, to itself.",
@@ -48,21 +57,43 @@ def efa_groups_open_to_themselves(stack: Stack, _: Settings) -> Iterator[Outcome
             lambda interface: _interface(stack, holder, interface, "networkInterfaces"),
         )
 
+    def node_class(holder: Resource) -> Iterator[Outcome]:
+        # Every interface has the class's groups.
+        if any(_is_efa(interface) for interface in holder.at("spec", "networkInterfaces").elements()):
+            terms = holder.at("spec", "securityGroupSelectorTerms")
+            ids = [_selected(term) for term in terms.elements()]
+            yield from _judged(stack, _groups_of(stack, holder, ids, "spec"), terms)
+
     yield from each_resource(stack.of(LAUNCH_TEMPLATE), template)
+    yield from each_resource(stack.of(KARPENTER_CLASS), node_class)
     yield from each_resource(
         stack.of(NETWORK_INTERFACE), lambda holder: _interface(stack, holder, holder.node, "securityGroups")
     )
 
 
+def _is_efa(interface: Node) -> bool:
+    return (interface.at("interfaceType").text() or "").startswith("efa")
+
+
+def _selected(term: Node) -> Node:
+    """The id that a selector names; by a name or tags Karpenter finds groups of its own accord."""
+    named = term.at("id")
+    return Node(UNKNOWN, term.path) if named.absent else named
+
+
 def _interface(stack: Stack, holder: Resource, interface: Node, key: str) -> Iterator[Outcome]:
-    if not (interface.at("interfaceType").text() or "").startswith("efa"):
+    if not _is_efa(interface):
         return
     named = interface.at("securityGroups")
     if not named.opaque and not named.elements():
         # EC2 then takes the network's default group, which lets nothing through.
         yield Finding(named, "a group that is open to itself; without one the network's default group holds")
         return
-    groups = _groups_of(stack, holder, named, key)
+    parts = [named] if named.opaque else named.elements()
+    yield from _judged(stack, _groups_of(stack, holder, parts, key), named)
+
+
+def _judged(stack: Stack, groups: _Groups, named: Node) -> Iterator[Outcome]:
     for direction, does in DIRECTIONS.items():
         if any(_opens(stack, group, direction) for group in groups.known):
             continue
@@ -82,8 +113,7 @@ def _interface(stack: Stack, holder: Resource, interface: Node, key: str) -> Ite
             yield Finding(named, f"a group that {does}; {names} does not")
 
 
-def _groups_of(stack: Stack, holder: Resource, named: Node, key: str) -> _Groups:
-    parts = [named] if named.opaque else named.elements()
+def _groups_of(stack: Stack, holder: Resource, parts: list[Node], key: str) -> _Groups:
     known: list[Resource] = []
     foreign: list[str] = []
     unknown = 0

@@ -308,7 +308,7 @@ def pods_run_pinned_images(resource: Resource, settings: Settings) -> Iterator[O
         if not text:
             yield Finding(image, "an image")
             return
-        name, _, digest = text.partition("@")
+        name, digest = text.partition("@")[::2]
         tag = name.rpartition("/")[2].partition(":")[2]
         if not digest.startswith("sha256:") and tag in ("", "latest", "stable", "main", "master", "nightly", "edge"):
             yield Finding(image, "a digest or a tag that says a version")
