@@ -18,7 +18,8 @@ from components.manifests.observability import prometheus
 from components.manifests.queues import accounts
 from components.network import Network, NetworkArgs
 from components.object_store import ObjectStore, ObjectStoreArgs
-from components.planning import addons, address_needs, addresses, endpoints, images, nodes, placement
+from components.planning import addons, address_needs, addresses, endpoints, images, placement
+from components.planning.pool import Pool
 from components.registry import Registry, RegistryArgs
 from components.spec.form import Hybrid
 from components.spec.pools import PoolSpec
@@ -94,7 +95,7 @@ def gpu_pool(settings: Settings, name: str, net: Network, control: Cluster, opts
     """One pool's node groups: in the compute network when its nodes have cards, else in the management network."""
     stack, cat = settings.valid, settings.catalog
     pool = stack.pool(name)
-    with_cards = nodes.cards(pool, cat) > 0
+    with_cards = Pool(pool, cat).cards > 0
     zones = net.plan.zones("compute") if with_cards else stack.zones
     group = net.compute_security_group_id if with_cards else net.management_security_group_id
     if pool.previous_name is not None:
@@ -140,7 +141,7 @@ def karpenter(
     interfaces = efa_clients.interfaces(stack, cat)
     bought = [
         BoughtPool(
-            spec=pool,
+            pool=Pool(pool, cat),
             elastic=elastic,
             subnet_ids=[_node_subnet(settings, pool, net, zone) for zone in elastic.zones],
             security_group_ids=pools[pool.name].security_group_ids,
@@ -171,7 +172,7 @@ def karpenter(
 
 def _node_subnet(settings: Settings, pool: PoolSpec, net: Network, zone: str) -> pulumi.Input[str]:
     """Nodes with cards live in the compute network, the others in the management network."""
-    return net.subnet_ids("compute" if nodes.cards(pool, settings.catalog) > 0 else "nodes", zone)
+    return net.subnet_ids("compute" if Pool(pool, settings.catalog).cards > 0 else "nodes", zone)
 
 
 def governance(settings: Settings, net: Network, opts: pulumi.ResourceOptions) -> Governance:

@@ -127,6 +127,16 @@ def images(arch: str, vendor: str | None, family: Mapping[str, Any]) -> list[str
     return [f"AL2023_{cpu}_STANDARD", f"BOTTLEROCKET_{cpu}", f"BOTTLEROCKET_{cpu}_FIPS", "CUSTOM"]
 
 
+def _network_of(told: Row, facts: Mapping[str, Any]) -> Row:
+    network = {"tcp_established_timeout_seconds": 432000, **told["network"]}
+    efa = network["max_efa"] > 0
+    network["card0_efa"] = 0 in network["efa_cards"]
+    network["nitro"] = facts.get("nitro")
+    network["rdma_read"], network["rdma_write"] = facts.get("rdma", [None, None]) if efa else [None, None]
+    network["gpudirect_rdma"] = facts.get("gpudirect_rdma") if efa else None
+    return network
+
+
 def row_of(
     name: str, told: Row, zones: Mapping[str, list[str]], supplement: Mapping[str, Any], prefixes: Mapping[str, str]
 ) -> Row:
@@ -134,12 +144,8 @@ def row_of(
     facts = {**supplement["families"].get(family_name, {}), **supplement["types"].get(name, {})}
     unverified = [*facts.get("unverified", []), *told.get("unverified", [])]
     sources = [told.get("source", "api")]
-    network = {"tcp_established_timeout_seconds": 432000, **told["network"]}
+    network = _network_of(told, facts)
     efa = network["max_efa"] > 0
-    network["card0_efa"] = 0 in network["efa_cards"]
-    network["nitro"] = facts.get("nitro")
-    network["rdma_read"], network["rdma_write"] = facts.get("rdma", [None, None]) if efa else [None, None]
-    network["gpudirect_rdma"] = facts.get("gpudirect_rdma") if efa else None
     if efa:
         unverified += [f"network.{field}" for field in ("nitro", "rdma_read", "rdma_write") if network[field] is None]
     accelerator = None

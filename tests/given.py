@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from components import catalog
+from components.accelerators import Accelerator, DevicePlugin, HostMount
 from components.planning.shares import with_default_queues
 from components.problems import errors, render
 from components.spec.reading.reader import read_stack, read_text
@@ -64,3 +67,39 @@ def task_of(text: str) -> TaskSpec:
     reading = read_task_text(text, "task.yaml")
     assert reading.task is not None and not reading.problems, [render(each) for each in reading.problems]
     return reading.task
+
+
+def made_up_accelerator() -> Accelerator:
+    """A family that nobody sells, as a module of its own would answer for it."""
+    return Accelerator(
+        vendor="acme",
+        resource_name="acme.example/npu",
+        image_families={"x86_64": "CUSTOM"},
+        collective_backend="acl",
+        device_plugin=DevicePlugin(
+            name="acme-device-plugin",
+            image="nvidia-device-plugin",
+            resource_name="acme.example/npu",
+            mounts=(
+                HostMount(
+                    name="device-plugins",
+                    path="/var/lib/kubelet/device-plugins",
+                    mount="/var/lib/kubelet/device-plugins",
+                ),
+            ),
+        ),
+        environment={"ACME_CARDS": "{cards}"},
+    )
+
+
+def shuffled(value: Any, rng: random.Random) -> Any:
+    """The same value with the keys of every mapping and the items of every list in another order."""
+    if isinstance(value, dict):
+        keys = list(value)
+        rng.shuffle(keys)
+        return {key: shuffled(value[key], rng) for key in keys}
+    if isinstance(value, list):
+        items = [shuffled(item, rng) for item in value]
+        rng.shuffle(items)
+        return items
+    return value

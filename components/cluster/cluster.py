@@ -70,17 +70,8 @@ class Cluster(pulumi.ComponentResource):
         tags, children = args.tags, self._children
 
         key = self._key(name)
-        logs = aws.cloudwatch.LogGroup(
-            f"{name}-logs",
-            # EKS writes here and, when it finds no such group, makes one that is kept for ever and isn't encrypted.
-            name=f"/aws/eks/{args.cluster_name}/cluster",
-            retention_in_days=log_retention(args.spec.logs_days),
-            kms_key_id=key.arn,
-            tags={**tags, "Name": f"{name}-logs"},
-            opts=children,
-        )
         role, permissions = self._role(name, key)
-        cluster = self._cluster(name, role, key, [logs, *permissions])
+        cluster = self._cluster(name, role, key, [self._logs(name, key), *permissions])
         node_role, node_permissions = nodes.node_role(name, region=args.region, tags=tags, children=children)
 
         self.name, self.endpoint, self.version = cluster.name, cluster.endpoint, args.spec.version
@@ -89,33 +80,13 @@ class Cluster(pulumi.ComponentResource):
         self.key_arn, self.node_role_arn = key.arn, node_role.arn
         self.kubeconfig = self._kubeconfig()
 
-        rules = access.rules(
-            name,
-            cluster_group=self.security_group_id,
-            management_group=args.management_security_group_id,
-            compute_group=args.compute_security_group_id,
-            private_cidrs=(*args.spec.endpoint.private_cidrs, *_remote_cidrs(args.remote_networks)),
-            tags=tags,
-            children=children,
-        )
+        rules = self._group_rules(name)
         self.hybrid_node_role: pulumi.Output[str] | None = None
         if args.remote_networks:
             self.hybrid_node_role = hybrid.declare(
                 name, region=args.region, account=args.account_id, cluster=cluster, tags=tags, children=children
             )
-        everyone = (*args.spec.admins, *args.admins)
-        admins = access.administrators(
-            name, everyone, region=args.region, cluster_name=cluster.name, tags=tags, children=children
-        )
-        access.people(
-            name,
-            {who: groups for who, groups in args.people.items() if who not in everyone},
-            args.oidc,
-            groups_prefix=args.groups_prefix,
-            cluster_name=cluster.name,
-            tags=tags,
-            children=children,
-        )
+        admins = self._admit(name, cluster)
         network_addons = self._addons(name, [plan for plan in args.addons if plan.before_nodes], [])
         self.before_nodes = [*args.ready, *rules, *admins, *network_addons, *node_permissions]
         system = nodes.system_pool(
@@ -148,6 +119,49 @@ class Cluster(pulumi.ComponentResource):
                 "node_role_arn": self.node_role_arn,
             }
         )
+
+    def _logs(self, name: str, key: aws.kms.Key) -> aws.cloudwatch.LogGroup:
+        return aws.cloudwatch.LogGroup(
+            f"{name}-logs",
+            # EKS writes here and, when it finds no such group, makes one that is kept for ever and isn't encrypted.
+            name=f"/aws/eks/{self._args.cluster_name}/cluster",
+            retention_in_days=log_retention(self._args.spec.logs_days),
+            kms_key_id=key.arn,
+            tags={**self._args.tags, "Name": f"{name}-logs"},
+            opts=self._children,
+        )
+
+    def _group_rules(self, name: str) -> list[pulumi.Resource]:
+        args = self._args
+        return [
+            *access.rules(
+                name,
+                cluster_group=self.security_group_id,
+                management_group=args.management_security_group_id,
+                compute_group=args.compute_security_group_id,
+                private_cidrs=(*args.spec.endpoint.private_cidrs, *_remote_cidrs(args.remote_networks)),
+                tags=args.tags,
+                children=self._children,
+            )
+        ]
+
+    def _admit(self, name: str, cluster: aws.eks.Cluster) -> list[pulumi.Resource]:
+        """Let administrators and people in. Returns the administrators' entries, which nodes and workloads wait for."""
+        args = self._args
+        everyone = (*args.spec.admins, *args.admins)
+        admins = access.administrators(
+            name, everyone, region=args.region, cluster_name=cluster.name, tags=args.tags, children=self._children
+        )
+        access.people(
+            name,
+            {who: groups for who, groups in args.people.items() if who not in everyone},
+            args.oidc,
+            groups_prefix=args.groups_prefix,
+            cluster_name=cluster.name,
+            tags=args.tags,
+            children=self._children,
+        )
+        return [*admins]
 
     def _key(self, name: str) -> aws.kms.Key:
         region, account = self._args.region, self._args.account_id

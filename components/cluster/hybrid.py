@@ -34,6 +34,9 @@ def declare(
     deregister its machines.
     """
     ours = {"StringEquals": {"aws:SourceAccount": account}}
+    machines = pulumi.Output.concat(
+        "arn:", policy_documents.partition(region), f":ssm:{region}:", account, ":managed-instance/*"
+    )
     role = aws.iam.Role(
         f"{name}-hybrid-node",
         description="Nodes on the premises: join the cluster and pull images",
@@ -51,27 +54,7 @@ def declare(
     aws.iam.RolePolicy(
         f"{name}-hybrid-node",
         role=role.name,
-        policy=policy_documents.document(
-            policy_documents.Statement(
-                sid="Join",
-                # nodeadm looks whether the role has its access entry before it joins.
-                actions=("eks:DescribeCluster", "eks:ListAccessEntries", "eks-auth:AssumeRoleForPodIdentity"),
-                resources=(cluster.arn,),
-            ),
-            # `nodeadm uninstall` looks its machine up, which no resource narrows, and takes it off the list.
-            policy_documents.Statement(sid="FindItself", actions=("ssm:DescribeInstanceInformation",)),
-            policy_documents.Statement(
-                sid="Leave",
-                actions=("ssm:DeregisterManagedInstance",),
-                resources=(
-                    pulumi.Output.concat(
-                        "arn:", policy_documents.partition(region), f":ssm:{region}:", account, ":managed-instance/*"
-                    ),
-                ),
-                # A machine of another cluster, or of none, is not this role's to take away.
-                conditions={"StringEquals": {f"ssm:resourceTag/{CLUSTER_TAG}": cluster.arn}},
-            ),
-        ),
+        policy=policy_documents.document(*_rights(cluster, machines)),
         opts=children,
     )
     aws.eks.AccessEntry(
@@ -83,3 +66,24 @@ def declare(
         opts=children,
     )
     return role.name
+
+
+def _rights(cluster: aws.eks.Cluster, machines: pulumi.Output[str]) -> tuple[policy_documents.Statement, ...]:
+    """What a node does itself: join, and leave. `machines` is the ARN of all machines that Systems Manager knows."""
+    return (
+        policy_documents.Statement(
+            sid="Join",
+            # nodeadm looks whether the role has its access entry before it joins.
+            actions=("eks:DescribeCluster", "eks:ListAccessEntries", "eks-auth:AssumeRoleForPodIdentity"),
+            resources=(cluster.arn,),
+        ),
+        # `nodeadm uninstall` looks its machine up, which no resource narrows, and takes it off the list.
+        policy_documents.Statement(sid="FindItself", actions=("ssm:DescribeInstanceInformation",)),
+        policy_documents.Statement(
+            sid="Leave",
+            actions=("ssm:DeregisterManagedInstance",),
+            resources=(machines,),
+            # A machine of another cluster, or of none, is not this role's to take away.
+            conditions={"StringEquals": {f"ssm:resourceTag/{CLUSTER_TAG}": cluster.arn}},
+        ),
+    )

@@ -76,34 +76,8 @@ def system_pool(
     """An untainted managed node group over all zones."""
     named = {**tags, "Name": f"{name}-system"}
     pace = turnover.of_group(spec.nodes, has_cards=False)
-    template = aws.ec2.LaunchTemplate(
-        f"{name}-system",
-        description="System nodes",
-        update_default_version=True,
-        vpc_security_group_ids=[security_group],
-        metadata_options={
-            "http_endpoint": "enabled",
-            "http_tokens": "required",
-            "http_put_response_hop_limit": 1,  # pods can't take the node's role
-            "instance_metadata_tags": "disabled",
-        },
-        block_device_mappings=[
-            {
-                "device_name": image.root_device,
-                "ebs": {
-                    "encrypted": "true",
-                    "kms_key_id": key_arn,
-                    "volume_type": "gp3",
-                    "volume_size": SYSTEM_ROOT_GIB,
-                    "delete_on_termination": "true",
-                },
-            }
-        ],
-        tag_specifications=[
-            {"resource_type": kind, "tags": named} for kind in ("instance", "volume", "network-interface")
-        ],
-        tags=named,
-        opts=pulumi.ResourceOptions(parent=parent),
+    template = _system_template(
+        name, image.root_device, security_group=security_group, key_arn=key_arn, tags=named, parent=parent
     )
     return aws.eks.NodeGroup(
         f"{name}-system",
@@ -127,4 +101,44 @@ def system_pool(
                 create=pace.waits.create, update=pace.waits.update, delete=pace.waits.delete
             ),
         ),
+    )
+
+
+def _system_template(
+    name: str,
+    root_device: str,
+    *,
+    security_group: pulumi.Input[str],
+    key_arn: pulumi.Output[str],
+    tags: Mapping[str, str],
+    parent: pulumi.Resource,
+) -> aws.ec2.LaunchTemplate:
+    return aws.ec2.LaunchTemplate(
+        f"{name}-system",
+        description="System nodes",
+        update_default_version=True,
+        vpc_security_group_ids=[security_group],
+        metadata_options={
+            "http_endpoint": "enabled",
+            "http_tokens": "required",
+            "http_put_response_hop_limit": 1,  # pods can't take the node's role
+            "instance_metadata_tags": "disabled",
+        },
+        block_device_mappings=[
+            {
+                "device_name": root_device,
+                "ebs": {
+                    "encrypted": "true",
+                    "kms_key_id": key_arn,
+                    "volume_type": "gp3",
+                    "volume_size": SYSTEM_ROOT_GIB,
+                    "delete_on_termination": "true",
+                },
+            }
+        ],
+        tag_specifications=[
+            {"resource_type": kind, "tags": dict(tags)} for kind in ("instance", "volume", "network-interface")
+        ],
+        tags=tags,
+        opts=pulumi.ResourceOptions(parent=parent),
     )

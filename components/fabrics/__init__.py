@@ -15,7 +15,7 @@ from components.spec.pools import PoolSpec
 
 FABRICS: dict[str, Fabric] = {fabric.kind: fabric for fabric in (Efa(), Tcp(), INFINIBAND, ROCE)}
 
-__all__ = ["FABRICS", "Fabric", "Interface", "InterfaceType", "Node", "node_of", "of", "of_pool"]
+__all__ = ["FABRICS", "Fabric", "Interface", "InterfaceType", "Node", "node_of", "of"]
 
 _SINGLE_NODE = frozenset({"preprocessing", "system"})
 
@@ -36,8 +36,3 @@ def of(pool: PoolSpec, node: Node | None) -> Fabric:
         return FABRICS[pool.fabric]
     capable = isinstance(node, InstanceType) and node.cards > 0 and bool(node.network.gpudirect_rdma) and node.efa
     return FABRICS["efa" if capable and pool.purpose not in _SINGLE_NODE else "tcp"]
-
-
-def of_pool(pool: PoolSpec, cat: Catalog) -> Fabric:
-    """`of` for a pool whose type is looked up in the catalog. Raises KeyError for a fabric that isn't registered."""
-    return of(pool, node_of(pool, cat))

@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 import pulumi
 import pulumi_aws as aws
 
-from components import fabrics
 from components.catalog import Catalog
 from components.gpu_pool import launch_template
 from components.gpu_pool.block_calendar import BlockCalendar, BlockCalendarArgs, BlockGroup
 from components.gpu_pool.launch_template import ClusterWires
 from components.manifests.nodes import setup as node_setup
 from components.naming import fit
-from components.planning import nodes, placement, turnover
+from components.planning import placement, turnover
 from components.planning.placement import NodeGroup, Placement
+from components.planning.pool import Pool
 from components.spec.pools import PoolSpec, RepairSpec
 
 # A node group's name has 63 characters, of which the engine's suffix takes 8.
@@ -74,18 +74,18 @@ class GpuPool(pulumi.ComponentResource):
         super().__init__(
             "trainshed:pool:GpuPool", name, dict(args.spec.model_dump(mode="json", exclude={"previous_name"})), opts
         )
-        pool, cat = args.spec, args.catalog
-        self._name, self._args = name, args
+        pool = Pool(args.spec, args.catalog)
+        self._name, self._args, self._pool = name, args, pool
         self._child = pulumi.ResourceOptions(parent=self)
         self.placement = placement.plan(
-            pool, cat=cat, network_zones=sorted(args.subnet_ids), spot_preprocessing=args.spot_preprocessing
+            pool, network_zones=sorted(args.subnet_ids), spot_preprocessing=args.spot_preprocessing
         )
-        self.labels = nodes.labels_of(pool, cat)
-        self.taints = nodes.taints(pool, cat)
-        self.fabric = fabrics.of_pool(pool, cat)
-        self.accelerator = nodes.accelerator(pool, cat)
+        self.labels = pool.labels()
+        self.taints = pool.taints
+        self.fabric = pool.fabric
+        self.accelerator = pool.accelerator
         efa = [args.efa_security_group_id] if self.fabric.open_group and args.efa_security_group_id is not None else []
-        self.security_group_ids = [*args.security_group_ids, *efa, *pool.security_groups]
+        self.security_group_ids = [*args.security_group_ids, *efa, *pool.spec.security_groups]
         self.elastic_placement_group: pulumi.Input[str] | None = None
 
         templates: dict[str, aws.ec2.LaunchTemplate] = {}
@@ -104,18 +104,16 @@ class GpuPool(pulumi.ComponentResource):
         return fit(f"{self._name}-{role}-{key}" if key else f"{self._name}-{role}", _NAME)
 
     def _template(self, group: NodeGroup) -> aws.ec2.LaunchTemplate:
-        args = self._args
-        pool, cat = args.spec, args.catalog
-        machine = nodes.instance(pool, cat)
+        args, pool = self._args, self._pool
         return launch_template.declare(
             self._logical("template", group.template),
-            pool=pool,
+            pool=pool.spec,
             group=group,
-            family=nodes.image(pool, cat),
+            family=pool.image,
             setup=node_setup.of_pool(
-                pool, cat, prefix_delegation=args.prefix_delegation, lustre_efa_interfaces=args.lustre_efa_interfaces
+                pool, prefix_delegation=args.prefix_delegation, lustre_efa_interfaces=args.lustre_efa_interfaces
             ),
-            interfaces=self.fabric.interfaces(pool, machine),
+            interfaces=self.fabric.interfaces(pool.spec, pool.instance),
             security_group_ids=self.security_group_ids,
             placement_group=self._placement_group(group),
             cluster=ClusterWires(
@@ -146,12 +144,11 @@ class GpuPool(pulumi.ComponentResource):
         return made.name
 
     def _node_group(self, group: NodeGroup, template: aws.ec2.LaunchTemplate) -> aws.eks.NodeGroup:
-        args = self._args
-        pool, cat = args.spec, args.catalog
+        args, pool = self._args, self._pool
         logical = self._logical("nodes", group.key)
-        own_image = pool.image_id is not None
+        own_image = pool.spec.image_id is not None
         pace = turnover.of_group(
-            group.max_nodes, wanted=pool.update_max_unavailable, has_cards=self.accelerator is not None
+            group.max_nodes, wanted=pool.spec.update_max_unavailable, has_cards=self.accelerator is not None
         )
         return aws.eks.NodeGroup(
             logical,
@@ -161,9 +158,9 @@ class GpuPool(pulumi.ComponentResource):
             capacity_type=group.capacity_type,
             instance_types=list(group.types) if group.capacity_type != "CAPACITY_BLOCK" else None,
             # With an image id in the template EKS takes neither a family nor a version of its own.
-            ami_type=None if own_image else nodes.image(pool, cat).name,
+            ami_type=None if own_image else pool.image.name,
             version=None if own_image else args.cluster_version,
-            release_version=None if own_image else pool.image_release,
+            release_version=None if own_image else pool.spec.image_release,
             launch_template=aws.eks.NodeGroupLaunchTemplateArgs(
                 id=template.id, version=template.latest_version.apply(str)
             ),
@@ -171,15 +168,13 @@ class GpuPool(pulumi.ComponentResource):
                 min_size=group.min_nodes, max_size=group.max_nodes, desired_size=group.desired_nodes
             ),
             update_config=aws.eks.NodeGroupUpdateConfigArgs(
-                max_unavailable=pace.at_once, update_strategy="MINIMAL" if turnover.old_first(pool) else None
+                max_unavailable=pace.at_once, update_strategy="MINIMAL" if turnover.old_first(pool.spec) else None
             ),
             # Pods that don't leave in time stop an update instead of losing their step: jobs are drained through the
             # queue first.
             force_update_version=False,
-            node_repair_config=_repair(pool, cat),
-            labels=nodes.labels_of(
-                pool, cat, capacity=group.capacity_word, block=group.reservation if group.window else None
-            ),
+            node_repair_config=_repair(pool),
+            labels=pool.labels(capacity=group.capacity_word, block=group.reservation if group.window else None),
             taints=[
                 aws.eks.NodeGroupTaintArgs(key=taint.key, value=taint.value, effect=taint.eks_effect)
                 for taint in self.taints
@@ -188,10 +183,10 @@ class GpuPool(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(
                 parent=self,
                 depends_on=list(args.after),
-                protect=pool.protect,
+                protect=pool.spec.protect,
                 ignore_changes=_owned_elsewhere(group),
                 # A second group would wait for machines that the first one holds.
-                delete_before_replace=pool.capacity.kind in ("reservation", "block") or None,
+                delete_before_replace=pool.spec.capacity.kind in ("reservation", "block") or None,
                 custom_timeouts=pulumi.CustomTimeouts(
                     create=pace.waits.create, update=pace.waits.update, delete=pace.waits.delete
                 ),
@@ -220,13 +215,13 @@ def _owned_elsewhere(group: NodeGroup) -> list[str]:
     return ["scalingConfig.desiredSize", "scalingConfig.minSize"] if group.sized_elsewhere else []
 
 
-def _repair(pool: PoolSpec, cat: Catalog) -> aws.eks.NodeGroupNodeRepairConfigArgs:
+def _repair(pool: Pool) -> aws.eks.NodeGroupNodeRepairConfigArgs:
     """The node monitoring agent tells EKS about cards, kernel and network; without it only the kubelet's own
     conditions count.
     """
-    if not nodes.repaired(pool, cat):
+    if not pool.repaired:
         return aws.eks.NodeGroupNodeRepairConfigArgs(enabled=False)
-    answers = {(each.condition, each.reason): each for each in repairs(pool, cat)}
+    answers = {(each.condition, each.reason): each for each in repairs(pool)}
     overrides = [
         aws.eks.NodeGroupNodeRepairConfigNodeRepairConfigOverrideArgs(
             node_monitoring_condition=answer.condition,
@@ -239,12 +234,12 @@ def _repair(pool: PoolSpec, cat: Catalog) -> aws.eks.NodeGroupNodeRepairConfigAr
     return aws.eks.NodeGroupNodeRepairConfigArgs(enabled=True, node_repair_config_overrides=overrides or None)
 
 
-def repairs(pool: PoolSpec, cat: Catalog) -> tuple[RepairSpec, ...]:
+def repairs(pool: Pool) -> tuple[RepairSpec, ...]:
     """The answers to single reasons: ours for pools whose jobs need all their nodes, then the user's, which win."""
-    family = nodes.accelerator(pool, cat)
-    reasons = family.left_alone if family and pool.purpose in _GANGS else ()
+    family = pool.accelerator
+    reasons = family.left_alone if family and pool.spec.purpose in _GANGS else ()
     ours = [
         RepairSpec(condition="AcceleratedHardwareReady", reason=reason, wait_minutes=10, action="NoAction")
         for reason in reasons
     ]
-    return (*ours, *pool.repairs)
+    return (*ours, *pool.spec.repairs)

@@ -52,7 +52,7 @@ class Karpenter(pulumi.ComponentResource):
     """Attributes: `node_role_arn`, `queue_name`, `release`, `node_pools` (names) and `ready` (what a job waits for)."""
 
     def __init__(self, name: str, args: KarpenterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        self.node_pools = [pool.spec.name for pool in args.pools]
+        self.node_pools = [pool.pool.name for pool in args.pools]
         super().__init__("trainshed:karpenter:Karpenter", name, {"pools": self.node_pools}, opts)
         self._name, self._args = name, args
         children = pulumi.ResourceOptions(parent=self)
@@ -72,7 +72,6 @@ class Karpenter(pulumi.ComponentResource):
             [*args.after, *identity, *told, definitions],
         )
         shared = Shared(
-            catalog=args.catalog,
             kubernetes_version=args.cluster_version,
             instance_profile=profile.name,
             key_arn=args.key_arn,

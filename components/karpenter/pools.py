@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 import pulumi
 
-from components.catalog import Catalog
 from components.in_cluster.kubernetes_object import declare
 from components.manifests.karpenter.node_class import NodeWires, node_class
 from components.manifests.karpenter.node_pool import node_pool
 from components.manifests.nodes import setup as node_setup
 from components.planning import node_images
 from components.planning.placement import Elastic
-from components.spec.pools import PoolSpec
+from components.planning.pool import Pool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +22,7 @@ class BoughtPool:
     of every interface, the placement group's name.
     """
 
-    spec: PoolSpec
+    pool: Pool
     elastic: Elastic
     subnet_ids: Sequence[pulumi.Input[str]]
     security_group_ids: Sequence[pulumi.Input[str]]
@@ -35,7 +34,6 @@ class BoughtPool:
 class Shared:
     """What all pools of a stack have in common."""
 
-    catalog: Catalog
     kubernetes_version: str
     instance_profile: pulumi.Input[str]
     key_arn: pulumi.Input[str] | None
@@ -46,12 +44,12 @@ def declare_pool(
     name: str, pool: BoughtPool, shared: Shared, *, parent: pulumi.Resource, after: Sequence[pulumi.Resource]
 ) -> list[pulumi.Resource]:
     """A node class, then the node pool that names it: a destroy takes the pool, with its nodes, first."""
-    spec, cat = pool.spec, shared.catalog
+    spec = pool.pool.spec
     machines = node_class(
-        spec,
+        pool.pool,
         pool.elastic,
-        image=node_images.of_pool(spec, cat, shared.kubernetes_version),
-        setup=node_setup.of_pool(spec, cat, lustre_efa_interfaces=pool.lustre_efa_interfaces),
+        image=node_images.of_pool(pool.pool, shared.kubernetes_version),
+        setup=node_setup.of_pool(pool.pool, lustre_efa_interfaces=pool.lustre_efa_interfaces),
         wires=NodeWires(
             subnet_ids=pool.subnet_ids,
             security_group_ids=pool.security_group_ids,
@@ -60,9 +58,8 @@ def declare_pool(
             placement_group=pool.placement_group,
             tags=shared.tags,
         ),
-        cat=cat,
     )
     ordered = pulumi.ResourceOptions(parent=parent, depends_on=list(after))
     made = declare(f"{name}-class-{spec.name}", machines, ordered)
     protected = pulumi.ResourceOptions(parent=parent, depends_on=[*after, made], protect=spec.protect)
-    return [made, declare(f"{name}-pool-{spec.name}", node_pool(spec, pool.elastic, cat), protected)]
+    return [made, declare(f"{name}-pool-{spec.name}", node_pool(pool.pool, pool.elastic), protected)]

@@ -11,14 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from components import fabrics, node_labels
+from components import node_labels
 from components.accelerators import Accelerator, DevicePlugin, HostMount
 from components.catalog import Catalog
 from components.fabrics import efa
 from components.manifests import quantities
 from components.manifests.nodes import whole_node
-from components.planning import nodes
-from components.spec.pools import PoolSpec
+from components.planning.pool import Pool
 from components.spec.stack import StackSpec
 
 NAMESPACE: Final = "kube-system"
@@ -58,8 +57,8 @@ def daemons(stack: StackSpec, cat: Catalog) -> list[Daemon]:
     found: dict[str, Daemon] = {}
     for family in families(stack, cat):
         plugin = family.device_plugin
-        own = [pool for pool in stack.pools if _vendor(pool, cat) == family.vendor]
-        served = [pool.name for pool in own if nodes.image_runs_plugin(pool, cat)]
+        own = [pool for pool in stack.pools if _vendor(Pool(pool, cat)) == family.vendor]
+        served = [pool.name for pool in own if Pool(pool, cat).image_runs_plugin]
         if len(served) < len(own):
             found[plugin.name] = Daemon(plugin=plugin, selector=dict(family.labels), not_on=tuple(sorted(served)))
     if any(_has_efa(stack, cat)):
@@ -70,12 +69,12 @@ def daemons(stack: StackSpec, cat: Catalog) -> list[Daemon]:
 def families(stack: StackSpec, cat: Catalog) -> list[Accelerator]:
     """Accelerator families of the stack's pools on EC2 machines, by vendor."""
     pools = [pool for pool in stack.pools if pool.hosts is None]
-    found = {family.vendor: family for pool in pools if (family := whole_node.family(fabrics.node_of(pool, cat)))}
+    found = {family.vendor: family for pool in pools if (family := Pool(pool, cat).accelerator)}
     return [found[vendor] for vendor in sorted(found)]
 
 
-def _vendor(pool: PoolSpec, cat: Catalog) -> str | None:
-    found = whole_node.family(fabrics.node_of(pool, cat)) if pool.hosts is None else None
+def _vendor(pool: Pool) -> str | None:
+    found = pool.accelerator if pool.spec.hosts is None else None
     return found.vendor if found else None
 
 
@@ -83,7 +82,7 @@ def _has_efa(stack: StackSpec, cat: Catalog) -> list[bool]:
     return [
         efa.RESOURCE in machine.extended
         for pool in stack.pools
-        if (machine := whole_node.machine_of(pool, cat)) is not None
+        if (machine := whole_node.machine_of(Pool(pool, cat))) is not None
     ]
 
 

@@ -14,7 +14,7 @@ from components.catalog import Catalog
 from components.manifests import quantities
 from components.manifests.nodes import whole_node
 from components.planning import addresses
-from components.planning.address_needs import accelerated
+from components.planning.pool import Pool
 from components.spec.quantities import Nodes
 from components.spec.queues import JOB_NAMESPACE
 from components.spec.stack import StackSpec
@@ -98,8 +98,9 @@ def own_ranges(stack: StackSpec, cat: Catalog) -> tuple[str, ...]:
     pools = [pool for pool in stack.pools if pool.purpose != "system"]
     if stack.network is None or sum(pool.max_nodes for pool in pools) <= LISTED_NODES:
         return ()
-    ranges = set(stack.network.compute_cidrs) if any(accelerated(pool, cat) for pool in pools) else set[str]()
-    if not all(accelerated(pool, cat) for pool in pools):
+    in_compute = [Pool(pool, cat).in_compute_network for pool in pools]
+    ranges = set(stack.network.compute_cidrs) if any(in_compute) else set[str]()
+    if not all(in_compute):
         ranges |= {each.cidr for each in addresses.plan(stack.network).subnets if each.kind == "nodes"}
     return tuple(sorted({*ranges, *addresses.remote_pod_ranges(stack)}))
 
@@ -157,7 +158,7 @@ def resource_quota(name: str, stack: StackSpec, cat: Catalog) -> Manifest:
     used = {queue.pool for queue in stack.queues if queue.namespace == name}
     cards: dict[str, int] = {}
     for pool in stack.pools:
-        machine = whole_node.machine_of(pool, cat)
+        machine = whole_node.machine_of(Pool(pool, cat))
         if pool.name in used and machine and machine.resource_name:
             cards[machine.resource_name] = (
                 cards.get(machine.resource_name, 0) + Nodes(pool.max_nodes).cards(machine.cards).count

@@ -53,24 +53,10 @@ class Network(pulumi.ComponentResource):
         self.plan = addresses.plan(args.spec, args.compute)
         spec = args.spec
 
-        self._vpc = vpc = aws.ec2.Vpc(
-            f"{name}-vpc",
-            cidr_block=spec.cidr,
-            enable_dns_support=True,
-            enable_dns_hostnames=True,  # endpoints' private names need both
-            tags=self._tags("vpc"),
-            opts=self._children,
-        )
-        ranges = {
-            cidr: aws.ec2.VpcIpv4CidrBlockAssociation(
-                f"{name}-range-{cidr}", vpc_id=vpc.id, cidr_block=cidr, opts=self._children
-            )
-            for cidr in sorted(set(spec.compute_cidrs))
-        }
+        self._vpc = vpc = self._declare_vpc()
+        ranges = self._compute_ranges()
         self._subnets = {
-            (each.kind, each.zone): self._subnet(
-                each, [ranges[cidr] for cidr in sorted(ranges)] if each.kind == "compute" else []
-            )
+            (each.kind, each.zone): self._subnet(each, ranges if each.kind == "compute" else [])
             for each in self.plan.subnets
         }
         gateways = self._public()
@@ -93,16 +79,7 @@ class Network(pulumi.ComponentResource):
             to_internet=spec.egress == "nat",
             s3_prefix_list=s3.prefix_list_id,
         )
-        endpoints = network_endpoints.declare_interfaces(
-            name,
-            args.endpoints if args.endpoints is not None else of_network(spec),
-            region=args.region,
-            vpc=vpc,
-            subnets=[self._subnets["control", zone].id for zone in self.plan.zones("control")],
-            security_group=groups.endpoints.id,
-            tags=args.tags,
-            children=self._children,
-        )
+        endpoints = self._interface_endpoints(groups)
         flow_logs.declare(
             name, region=args.region, vpc=vpc, days=spec.flow_log_days, tags=args.tags, children=self._children
         )
@@ -122,6 +99,25 @@ class Network(pulumi.ComponentResource):
                 "endpoint_security_group_id": self.endpoint_security_group_id,
             }
         )
+
+    def _declare_vpc(self) -> aws.ec2.Vpc:
+        return aws.ec2.Vpc(
+            f"{self._prefix}-vpc",
+            cidr_block=self._args.spec.cidr,
+            enable_dns_support=True,
+            enable_dns_hostnames=True,  # endpoints' private names need both
+            tags=self._tags("vpc"),
+            opts=self._children,
+        )
+
+    def _compute_ranges(self) -> list[pulumi.Resource]:
+        """The VPC's further address ranges, which compute subnets wait for."""
+        return [
+            aws.ec2.VpcIpv4CidrBlockAssociation(
+                f"{self._prefix}-range-{cidr}", vpc_id=self._vpc.id, cidr_block=cidr, opts=self._children
+            )
+            for cidr in sorted(set(self._args.spec.compute_cidrs))
+        ]
 
     def subnet_ids(self, kind: Kind, zone: str) -> pulumi.Output[str]:
         """The subnet of that kind in that zone. Raises KeyError when the plan has none."""
@@ -147,6 +143,21 @@ class Network(pulumi.ComponentResource):
             tags=self._tags(f"{each.kind}-{each.zone}", {"trainshed.io/subnet": each.kind, **roles[each.kind]}),
             opts=pulumi.ResourceOptions(parent=self, depends_on=after),
         )
+
+    def _interface_endpoints(self, groups: Groups) -> list[pulumi.Resource]:
+        args = self._args
+        return [
+            *network_endpoints.declare_interfaces(
+                self._prefix,
+                args.endpoints if args.endpoints is not None else of_network(args.spec),
+                region=args.region,
+                vpc=self._vpc,
+                subnets=[self._subnets["control", zone].id for zone in self.plan.zones("control")],
+                security_group=groups.endpoints.id,
+                tags=args.tags,
+                children=self._children,
+            )
+        ]
 
     def _prefixes(self) -> list[pulumi.Resource]:
         """Blocks of the compute subnets from which only prefixes are taken."""

@@ -92,23 +92,7 @@ class Groups:
         would reach on management nodes whatever the control plane may. The rules to and from the control plane come
         with the cluster.
         """
-        # EFA's traffic isn't IP: a rule to 0.0.0.0/0 doesn't cover it, only the group itself does, both ways.
-        self.allow_in(
-            "efa-self",
-            self.efa,
-            self.efa,
-            Port(name="all", first=-1, protocol="-1", why="EFA traffic from the group itself"),
-        )
-        self.allow_out(
-            "efa-self",
-            self.efa,
-            self.efa,
-            Port(name="all", first=-1, protocol="-1", why="EFA traffic to the group itself"),
-        )
-        for role, group in (("management", self.management), ("compute", self.compute)):
-            everything = Port(name="all", first=-1, protocol="-1", why=f"{role} nodes and their pods among themselves")
-            self.allow_in(f"{role}-self", group, group, everything)
-            self.allow_out(f"{role}-self", group, group, everything)
+        self._within_groups()
         for port in DNS:
             self.allow_in("compute-to-management", self.management, self.compute, port)
             self.allow_out("compute-to-management", self.compute, self.management, port)
@@ -140,6 +124,19 @@ class Groups:
                 )
         for cidr in ranges:
             self._ingress(f"endpoints-{cidr}", self.endpoints, HTTPS, f"AWS services from {cidr}", cidr_ipv4=cidr)
+
+    def _within_groups(self) -> None:
+        # EFA's traffic isn't IP: a rule to 0.0.0.0/0 doesn't cover it, only the group itself does, both ways.
+        efa_in, efa_out = (
+            Port(name="all", first=-1, protocol="-1", why=f"EFA traffic {way} the group itself")
+            for way in ("from", "to")
+        )
+        self.allow_in("efa-self", self.efa, self.efa, efa_in)
+        self.allow_out("efa-self", self.efa, self.efa, efa_out)
+        for role, group in (("management", self.management), ("compute", self.compute)):
+            everything = Port(name="all", first=-1, protocol="-1", why=f"{role} nodes and their pods among themselves")
+            self.allow_in(f"{role}-self", group, group, everything)
+            self.allow_out(f"{role}-self", group, group, everything)
 
     def allow_in(self, key: str, target: aws.ec2.SecurityGroup, source: aws.ec2.SecurityGroup, port: Port) -> None:
         self._ingress(f"{key}-{port.name}", target, port, port.why, referenced_security_group_id=source.id)

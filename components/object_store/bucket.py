@@ -90,21 +90,7 @@ def declare(
     versioned = aws.s3.BucketVersioning(
         name, bucket=bucket.bucket, region=region, versioning_configuration={"status": "Enabled"}, opts=child
     )
-    encrypted = aws.s3.BucketServerSideEncryptionConfiguration(
-        name,
-        bucket=bucket.bucket,
-        region=region,
-        rules=[
-            {
-                "apply_server_side_encryption_by_default": {
-                    "sse_algorithm": "aws:kms",
-                    "kms_master_key_id": guards.key.arn,
-                },
-                "bucket_key_enabled": True,  # one request to KMS for many objects
-            }
-        ],
-        opts=child,
-    )
+    encrypted = _encryption(name, bucket, guards)
     aws.s3.BucketLifecycleConfiguration(
         name,
         bucket=bucket.bucket,
@@ -120,6 +106,24 @@ def declare(
         opts=pulumi.ResourceOptions(parent=guards.parent, depends_on=[closed]),
     )
     return Bucket(bucket=bucket, versioned=versioned, policy=policy, ready=[policy, owned, versioned, encrypted])
+
+
+def _encryption(name: str, bucket: aws.s3.Bucket, guards: Guards) -> aws.s3.BucketServerSideEncryptionConfiguration:
+    return aws.s3.BucketServerSideEncryptionConfiguration(
+        name,
+        bucket=bucket.bucket,
+        region=guards.elsewhere,
+        rules=[
+            {
+                "apply_server_side_encryption_by_default": {
+                    "sse_algorithm": "aws:kms",
+                    "kms_master_key_id": guards.key.arn,
+                },
+                "bucket_key_enabled": True,  # one request to KMS for many objects
+            }
+        ],
+        opts=pulumi.ResourceOptions(parent=guards.parent),
+    )
 
 
 def _closed_to_others(arn: pulumi.Output[str], guards: Guards) -> tuple[Statement, Statement]:

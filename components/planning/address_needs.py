@@ -13,6 +13,7 @@ from math import ceil
 from components import file_systems
 from components.catalog import Catalog, InstanceType
 from components.fabrics.efa import addressed_interfaces
+from components.planning import pool as pool_values
 from components.planning.nodes import EKS_PODS, EKS_PODS_OF_LARGE, LARGE_VCPU
 from components.planning.placement import pool_zones, system_zones
 from components.spec.pools import PoolSpec
@@ -75,20 +76,15 @@ def _addressed(instance: InstanceType, pool: PoolSpec) -> int:
     return addressed_interfaces(instance, pool.efa_layout) if pool.fabric == "efa" and instance.efa else 1
 
 
-def accelerated(pool: PoolSpec, cat: Catalog) -> bool:
-    """Whether the pool's nodes live in the compute network: whether any of its types has cards."""
-    return any(name in cat.instances and cat.instances[name].cards > 0 for name in pool.types)
-
-
 def compute_needs(stack: StackSpec, cat: Catalog) -> tuple[Need, ...]:
     """One need for every zone with accelerator pools or file systems, sorted by zone. Pools without a zone are left to
     their own rule.
     """
     parts: dict[str, list[Part]] = defaultdict(list)
-    for pool in sorted(stack.pools, key=lambda each: each.name):
-        if accelerated(pool, cat):
-            interfaces = max(_addressed(cat.instances[name], pool) for name in pool.types if name in cat.instances)
-            _spread(parts, pool_zones(pool, stack.zones, cat), pool.name, pool.max_nodes, PREFIXES, interfaces)
+    for pool in sorted(pool_values.of_stack(stack, cat), key=lambda each: each.name):
+        if pool.in_compute_network:
+            interfaces = max(_addressed(machine, pool.spec) for machine in pool.known_machines)
+            _spread(parts, pool_zones(pool, stack.zones), pool.name, pool.spec.max_nodes, PREFIXES, interfaces)
     for each in file_systems.addresses(stack, cat):
         parts[each.zone].append(Part(addresses=each.count, reckoning=each.reckoning))
     return tuple(Need(zone=zone, parts=tuple(parts[zone])) for zone in sorted(parts))
@@ -103,10 +99,10 @@ def management_needs(stack: StackSpec, cat: Catalog) -> tuple[Need, ...]:
         return ()
     if stack.cluster:
         _spread(parts, system_zones(stack, cat), "system", stack.cluster.system_pool.nodes, system_prefixes(stack, cat))
-    for pool in sorted(stack.pools, key=lambda each: each.name):
-        if not accelerated(pool, cat):
-            zones = [zone for zone in pool_zones(pool, stack.zones, cat) if zone in parts]
-            _spread(parts, zones or stack.zones, pool.name, pool.max_nodes, PREFIXES)
+    for pool in sorted(pool_values.of_stack(stack, cat), key=lambda each: each.name):
+        if not pool.in_compute_network:
+            zones = [zone for zone in pool_zones(pool, stack.zones) if zone in parts]
+            _spread(parts, zones or stack.zones, pool.name, pool.spec.max_nodes, PREFIXES)
     return tuple(Need(zone=zone, parts=tuple(parts[zone])) for zone in sorted(parts))
 
 

@@ -7,16 +7,17 @@ limits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 from typing import Final, Literal
 
-from components import accelerators, fabrics, file_systems
+from components import accelerators, file_systems
 from components.catalog import Catalog, ImagePin
 from components.fabrics import efa
 from components.naming import listed
-from components.planning import address_needs, nodes
+from components.planning import nodes
+from components.planning.pool import Pool
 from components.spec.form import SelfHosted
 from components.spec.stack import StackSpec
 from components.spec.storage import RegistrySpec
@@ -162,7 +163,7 @@ def _mirrored(pin: ImagePin, how: How) -> Mirrored:
 
 def _in_compute_network(stack: StackSpec, cat: Catalog) -> Iterator[str]:
     """Daemons of nodes with cards: device plugins, telemetry, and what measures every node."""
-    pools = [pool for pool in stack.pools if address_needs.accelerated(pool, cat)]
+    pools = [pool for pool in stack.pools if Pool(pool, cat).in_compute_network]
     for pool in pools:
         for name in pool.types:
             family = accelerators.of(cat.instances[name]) if name in cat.instances else None
@@ -170,8 +171,8 @@ def _in_compute_network(stack: StackSpec, cat: Catalog) -> Iterator[str]:
                 yield family.device_plugin.image
                 if family.telemetry is not None:
                     yield family.telemetry.image
-        node = fabrics.node_of(pool, cat)
-        if node is not None and efa.RESOURCE in fabrics.of_pool(pool, cat).pod_resources(pool, node):
+        found = Pool(pool, cat)
+        if found.node is not None and efa.RESOURCE in found.fabric.pod_resources(pool, found.node):
             yield "efa-device-plugin"
             yield "python"  # runs the exporter of EFA's counters
     if pools:
@@ -217,7 +218,7 @@ class PullPlan:
 
 def pull_plan(stack: StackSpec, cat: Catalog) -> PullPlan | None:
     """None for a stack without nodes with cards."""
-    counts = [pool.max_nodes for pool in stack.pools if nodes.cards(pool, cat) > 0]
+    counts = [pool.max_nodes for pool in stack.pools if Pool(pool, cat).cards > 0]
     if not counts:
         return None
     registry, count = stack.storage.registry, max(counts)
@@ -229,8 +230,3 @@ def pull_plan(stack: StackSpec, cat: Catalog) -> PullPlan | None:
         download_seconds=registry.image_gib * 1024**3 / _NODE_BYTES_PER_SECOND,
         preloaded=bool(registry.preload),
     )
-
-
-def registries(found: Iterable[Mirrored]) -> tuple[str, ...]:
-    """Publishers of the cached images, sorted."""
-    return tuple(sorted({each.registry for each in found if each.how == "cached"}))

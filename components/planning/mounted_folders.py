@@ -9,7 +9,7 @@ from typing import Final
 from components import file_systems
 from components.catalog import Catalog
 from components.file_systems import CONTENTS, Content, System
-from components.spec.pools import PoolSpec
+from components.planning.pool import Pool
 from components.spec.stack import StackSpec
 
 # Where jobs find them, and where they lie on a file system that no link ties to a bucket.
@@ -62,8 +62,8 @@ def _mount(name: str, content: Content, system: System) -> Mount:
     return Mount(name=name, system=system, folder=folder, content=content)
 
 
-def claim_name(content: Content, pool: PoolSpec, stack: StackSpec, cat: Catalog) -> str:
+def claim_name(content: Content, pool: Pool, stack: StackSpec) -> str:
     """The claim that a pool's jobs mount for `content`: that of a file system in the pool's zone if there is one."""
-    found = [each for each in of_stack(stack, cat) if each.content == content]
-    beside = [each.name for each in found if pool.zone and each.system.zone == pool.zone]
+    found = [each for each in of_stack(stack, pool.catalog) if each.content == content]
+    beside = [each.name for each in found if pool.spec.zone and each.system.zone == pool.spec.zone]
     return beside[0] if beside else content

@@ -11,9 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from components.catalog import Catalog, ImageFamily
-from components.planning import nodes
-from components.spec.pools import PoolSpec
+from components.catalog import ImageFamily
+from components.planning.pool import Pool
 
 Kind = Literal["AL2023", "Bottlerocket"]
 LATEST = "latest"
@@ -48,13 +47,13 @@ def version(family: ImageFamily, release: str) -> str | None:
     return f"v{found.group(1)}" if found else None
 
 
-def of_pool(pool: PoolSpec, cat: Catalog, kubernetes_version: str) -> NodeImage:
+def of_pool(pool: Pool, kubernetes_version: str) -> NodeImage:
     """The pool's image. Raises ValueError for a release that EKS can't have published."""
-    family = nodes.image(pool, cat)
+    family = pool.image
     kind: Kind = "Bottlerocket" if family.user_data == "bottlerocket" else "AL2023"
-    if pool.image_id:
-        return NodeImage(family=kind, root_device=family.root_device, image_id=pool.image_id)
-    release = pool.image_release or cat.images.release(family.name, kubernetes_version)
+    if pool.spec.image_id:
+        return NodeImage(family=kind, root_device=family.root_device, image_id=pool.spec.image_id)
+    release = pool.spec.image_release or pool.catalog.images.release(family.name, kubernetes_version)
     found = LATEST if release is None else version(family, release)
     if found is None:
         raise ValueError(f"{release} is no release of {family.name}")

@@ -1,7 +1,4 @@
-"""What every node of a pool is: its image, labels and taints, and what it offers to pods.
-
-Templates, node pools and tolerations are all made from the same answers here, so that they agree.
-"""
+"""How many nodes a pool has and how they are bought, their taints, and the pods that a node takes."""
 
 from __future__ import annotations
 
@@ -9,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from components import accelerators, fabrics, node_labels
-from components.accelerators import Accelerator
-from components.catalog import Catalog, ImageFamily, InstanceType
+from components.catalog import InstanceType
 from components.fabrics import efa
 from components.spec.pools import Block, PoolSpec, Reservation, Spot
 
@@ -58,28 +53,14 @@ class Taint:
         return {"key": self.key, "operator": "Equal", "value": self.value, "effect": self.effect}
 
 
+def taint(key: str, value: str, effect: str) -> Taint:
+    """A taint of the stack file, in whichever spelling of the effect."""
+    return Taint(key=key, value=value, effect=_KUBERNETES[effect])
+
+
 def eks_effect(effect: str) -> str:
     """The EKS API's spelling of an effect, whichever the user wrote."""
     return _EKS[_KUBERNETES[effect]]
-
-
-def instance(pool: PoolSpec, cat: Catalog) -> InstanceType:
-    """The pool's type, the first of several. Raises UnknownInstanceType, or ValueError for a pool of hosts."""
-    if not pool.types:
-        raise ValueError(f"pool {pool.name} has no instance type")
-    return cat.instance(pool.types[0])
-
-
-def accelerator(pool: PoolSpec, cat: Catalog) -> Accelerator | None:
-    """The adapter that drives the pool's cards; None for a CPU pool."""
-    if pool.hosts:
-        return accelerators.for_vendor(pool.hosts.vendor)
-    return accelerators.of(instance(pool, cat))
-
-
-def cards(pool: PoolSpec, cat: Catalog) -> int:
-    """Cards of one node."""
-    return pool.hosts.cards if pool.hosts else instance(pool, cat).cards
 
 
 def capacity_kind(pool: PoolSpec, *, spot_preprocessing: bool) -> Literal["on-demand", "reservation", "block", "spot"]:
@@ -115,67 +96,6 @@ def fixed_nodes(pool: PoolSpec) -> int:
 def bought_nodes(pool: PoolSpec) -> int:
     """The most nodes that Karpenter runs beside the fixed ones."""
     return max(pool.max_nodes - fixed_nodes(pool), 0)
-
-
-def image_runs_plugin(pool: PoolSpec, cat: Catalog) -> bool:
-    """Whether the pool's image runs a device plugin for its cards itself, beside which a second would register the
-    same resource: Bottlerocket's NVIDIA variants do, as a service of the host (bottlerocket-os/bottlerocket 3992).
-    """
-    family = cat.images.families.get(pool.image_family) if pool.image_family and not pool.image_id else None
-    return family is not None and family.system == "bottlerocket" and family.vendor == "nvidia"
-
-
-def repaired(pool: PoolSpec, cat: Catalog) -> bool:
-    """Whether EKS repairs nodes of the pool's groups: those with cards, whose faults end a job anyway, unless said
-    otherwise.
-    """
-    return accelerator(pool, cat) is not None if pool.node_repair is None else pool.node_repair
-
-
-def has_efa(pool: PoolSpec, cat: Catalog) -> bool:
-    """Whether pods of the pool ask for EFA devices."""
-    return not pool.hosts and efa.RESOURCE in fabrics.of_pool(pool, cat).pod_resources(pool, instance(pool, cat))
-
-
-def labels_of(pool: PoolSpec, cat: Catalog, *, capacity: str | None = None, block: str | None = None) -> dict[str, str]:
-    """Labels of every node, sorted. `capacity` and `block` are a node group's own words, the pool's when left out."""
-    family = accelerator(pool, cat)
-    fabric = fabrics.of_pool(pool, cat)
-    fixed = node_labels.of_pool(
-        pool=pool.name,
-        purpose=pool.purpose,
-        capacity=capacity or pool.capacity.kind,
-        fabric=fabric.kind,
-        accelerator=family.vendor if family else None,
-        efa=has_efa(pool, cat),
-    )
-    of_family = dict(family.labels) if family else {}
-    of_block = {node_labels.BLOCK: block} if block else {}
-    return dict(sorted({**of_family, **pool.labels, **fixed, **of_block}.items()))
-
-
-def taints(pool: PoolSpec, cat: Catalog) -> tuple[Taint, ...]:
-    """The accelerator's taint, then the user's, by key and effect."""
-    family = accelerator(pool, cat)
-    own = [Taint(key=family.taint_key, value=family.taint_value, effect="NoSchedule")] if family else []
-    extra = [Taint(key=taint.key, value=taint.value, effect=_KUBERNETES[taint.effect]) for taint in pool.taints]
-    return tuple(own + sorted(extra, key=lambda taint: (taint.key, taint.effect)))
-
-
-def image(pool: PoolSpec, cat: Catalog) -> ImageFamily:
-    """The image family: the user's, CUSTOM for an own image, else the one that fits cards and architecture.
-
-    Raises NoImageFamily when EKS has none, KeyError for a family that the catalog doesn't know.
-    """
-    if pool.image_family:
-        return cat.images.family(pool.image_family)
-    if pool.image_id:
-        return cat.images.family("CUSTOM")
-    machine = instance(pool, cat)
-    family = accelerator(pool, cat)
-    if family:
-        return cat.images.family(family.image_family(machine.arch))
-    return cat.images.family("AL2023_ARM_64_STANDARD" if machine.arch == "arm64" else "AL2023_x86_64_STANDARD")
 
 
 def max_pods(

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from components import fabrics
 from components.catalog import Catalog
 from components.planning import blocks, nodes
+from components.planning import pool as pool_values
 from components.planning.blocks import Window
 from components.planning.nodes import max_pods
+from components.planning.pool import Pool
 from components.spec.pools import Block, OnDemand, PoolSpec, Reservation
 from components.spec.stack import StackSpec
 
@@ -133,18 +134,18 @@ class Placement:
         }
 
 
-def pool_zones(pool: PoolSpec, network_zones: Sequence[str], cat: Catalog) -> tuple[str, ...]:
+def pool_zones(pool: Pool, network_zones: Sequence[str]) -> tuple[str, ...]:
     """The pool's zones, sorted: its own; else all of the network's for a pool that may spread, and the only one for one
     that may not.
 
     Empty when a pool with accelerators names no zone and the network has several: a rule reports it.
     """
-    if pool.zone:
-        return (pool.zone,)
-    if pool.zones:
-        return tuple(sorted(pool.zones))
-    known = all(name in cat.instances for name in pool.types)
-    single = known and (fabrics.of_pool(pool, cat).zone_bound or nodes.cards(pool, cat) > 0)
+    if pool.spec.zone:
+        return (pool.spec.zone,)
+    if pool.spec.zones:
+        return tuple(sorted(pool.spec.zones))
+    known = all(name in pool.catalog.instances for name in pool.spec.types)
+    single = known and (pool.fabric.zone_bound or pool.cards > 0)
     if single and len(network_zones) != 1:
         return ()
     return tuple(sorted(network_zones))
@@ -202,29 +203,31 @@ def _shares(pool: PoolSpec) -> list[_Share]:
     return [_Share(key="", nodes=total)] if total else []
 
 
-def groups(pool: PoolSpec, *, cat: Catalog) -> int:
+def groups(pool: Pool) -> int:
     """How many node groups `plan` makes, computed without making one."""
-    limit = cat.limits.nodes_per_node_group.value
-    return sum(-(-share.nodes // limit) for share in _shares(pool))
+    limit = pool.catalog.limits.nodes_per_node_group.value
+    return sum(-(-share.nodes // limit) for share in _shares(pool.spec))
 
 
-def largest_group(pool: PoolSpec, *, cat: Catalog) -> int:
+def largest_group(pool: Pool) -> int:
     """Most nodes of one of the groups that `plan` makes; 0 when it makes none."""
-    return max((min(share.nodes, cat.limits.nodes_per_node_group.value) for share in _shares(pool)), default=0)
+    return max(
+        (min(share.nodes, pool.catalog.limits.nodes_per_node_group.value) for share in _shares(pool.spec)), default=0
+    )
 
 
-def plan(pool: PoolSpec, *, cat: Catalog, network_zones: Sequence[str], spot_preprocessing: bool) -> Placement:
+def plan(pool: Pool, *, network_zones: Sequence[str], spot_preprocessing: bool) -> Placement:
     """The pool's node groups, sorted by key. Assumes that the rules passed; raises UnknownInstanceType for an unknown
     type.
     """
-    zones = pool_zones(pool, network_zones, cat)
+    zones = pool_zones(pool, network_zones)
     return Placement(
         pool=pool.name,
-        groups=tuple(sorted(_groups(pool, zones, cat), key=lambda group: group.key)),
-        elastic=_elastic(pool, zones, cat, spot_preprocessing=spot_preprocessing) if nodes.sizes_itself(pool) else None,
-        cards_per_node=nodes.cards(pool, cat),
-        spares=pool.spares,
-        max_nodes=pool.max_nodes,
+        groups=tuple(sorted(_groups(pool, zones), key=lambda group: group.key)),
+        elastic=_elastic(pool, zones, spot_preprocessing=spot_preprocessing) if nodes.sizes_itself(pool.spec) else None,
+        cards_per_node=pool.cards,
+        spares=pool.spec.spares,
+        max_nodes=pool.spec.max_nodes,
     )
 
 
@@ -233,26 +236,26 @@ def _existing_group(pool: PoolSpec) -> str | None:
     return pool.capacity.placement_group if isinstance(pool.capacity, OnDemand | Reservation) else None
 
 
-def _own_group(pool: PoolSpec, cat: Catalog) -> bool:
+def _own_group(pool: Pool) -> bool:
     """Whether a placement group is made: for nodes bought on demand whose fabric wants them side by side."""
-    on_demand = isinstance(pool.capacity, OnDemand)
-    return on_demand and fabrics.of_pool(pool, cat).open_group and _existing_group(pool) is None
+    on_demand = isinstance(pool.spec.capacity, OnDemand)
+    return on_demand and pool.fabric.open_group and _existing_group(pool.spec) is None
 
 
-def _groups(pool: PoolSpec, zones: tuple[str, ...], cat: Catalog) -> list[NodeGroup]:
-    limit, capacity, own_group = cat.limits.nodes_per_node_group.value, pool.capacity, _own_group(pool, cat)
+def _groups(pool: Pool, zones: tuple[str, ...]) -> list[NodeGroup]:
+    limit, capacity, own_group = pool.catalog.limits.nodes_per_node_group.value, pool.spec.capacity, _own_group(pool)
     found = list[NodeGroup]()
-    for share in _shares(pool):
+    for share in _shares(pool.spec):
         for place, size in enumerate(_filled(share.nodes, limit)):
             key, block = _numbered(share.key, place), share.window
             # A block's nodes come with its start, and with it only: until then the group is empty.
             now = block is None or block.running
-            least = min(pool.min_nodes, size) if block else size
+            least = min(pool.spec.min_nodes, size) if block else size
             found.append(
                 NodeGroup(
                     key=key,
                     capacity_type="CAPACITY_BLOCK" if block else "ON_DEMAND",
-                    types=pool.types,
+                    types=pool.spec.types,
                     zones=zones,
                     min_nodes=least if now else 0,
                     max_nodes=size,
@@ -264,7 +267,7 @@ def _groups(pool: PoolSpec, zones: tuple[str, ...], cat: Catalog) -> list[NodeGr
                     reservation_group=capacity.resource_group_arn
                     if isinstance(capacity, Reservation) and not share.reservation
                     else None,
-                    placement_group=_existing_group(pool),
+                    placement_group=_existing_group(pool.spec),
                     own_placement_group=own_group,
                     window=block,
                 )
@@ -272,35 +275,35 @@ def _groups(pool: PoolSpec, zones: tuple[str, ...], cat: Catalog) -> list[NodeGr
     return found
 
 
-def _elastic(pool: PoolSpec, zones: tuple[str, ...], cat: Catalog, *, spot_preprocessing: bool) -> Elastic | None:
-    count = nodes.bought_nodes(pool)
+def _elastic(pool: Pool, zones: tuple[str, ...], *, spot_preprocessing: bool) -> Elastic | None:
+    count = nodes.bought_nodes(pool.spec)
     if not count:
         return None
-    kind = nodes.capacity_kind(pool, spot_preprocessing=spot_preprocessing)
+    kind = nodes.capacity_kind(pool.spec, spot_preprocessing=spot_preprocessing)
     buys: tuple[Buys, ...] = ("on-demand",)
     # A label for what the toggle governs would change with it.
-    word: str | None = None if pool.purpose == "preprocessing" else "on-demand"
+    word: str | None = None if pool.spec.purpose == "preprocessing" else "on-demand"
     if kind == "spot":
         buys, word = ("spot", "on-demand"), None
     elif kind == "reservation":
         buys, word = ("reserved",), "reservation"
     return Elastic(
-        types=pool.types,
+        types=pool.spec.types,
         zones=zones,
         max_nodes=count,
         buys=buys,
         capacity_word=word,
-        reservations=tuple(sorted(set(pool.capacity.ids))) if isinstance(pool.capacity, Reservation) else (),
-        placement_group=_existing_group(pool),
-        own_placement_group=_own_group(pool, cat),
+        reservations=tuple(sorted(set(pool.spec.capacity.ids))) if isinstance(pool.spec.capacity, Reservation) else (),
+        placement_group=_existing_group(pool.spec),
+        own_placement_group=_own_group(pool),
     )
 
 
 def of_stack(stack: StackSpec, cat: Catalog) -> tuple[Placement, ...]:
     """Every pool on AWS, by name."""
     found = [
-        plan(pool, cat=cat, network_zones=stack.zones, spot_preprocessing=stack.spot_preprocessing)
-        for pool in stack.pools
-        if pool.types
+        plan(pool, network_zones=stack.zones, spot_preprocessing=stack.spot_preprocessing)
+        for pool in pool_values.of_stack(stack, cat)
+        if pool.spec.types
     ]
     return tuple(sorted(found, key=lambda placement: placement.pool))

@@ -17,6 +17,7 @@ from components.catalog import Catalog, Limit, regions
 from components.file_systems.lustre import plan as lustre_plan
 from components.planning import addons, address_needs, addresses, blocks, endpoints, nodes, placement
 from components.planning.placement import Placement
+from components.planning.pool import Pool
 from components.spec.cluster import SYSTEM_ROOT_GIB
 from components.spec.pools import PoolSpec
 from components.spec.stack import StackSpec
@@ -180,7 +181,7 @@ def _interfaces(stack: StackSpec, pools: dict[str, PoolSpec], cat: Catalog) -> I
         pool = pools[name]
         if not pool.types:
             continue
-        machine = nodes.instance(pool, cat)
+        machine = Pool(pool, cat).instance
         layout = fabrics.of(pool, machine).interfaces(pool, machine)
         each = max(1, len(layout))
         addressed = max(1, sum(interface.addressed for interface in layout))
@@ -209,7 +210,7 @@ def _interfaces(stack: StackSpec, pools: dict[str, PoolSpec], cat: Catalog) -> I
 
 def _security_groups(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
     counts = [
-        (_OWN_SECURITY_GROUPS + fabrics.of_pool(pool, cat).open_group + len(pool.security_groups), pool.name)
+        (_OWN_SECURITY_GROUPS + Pool(pool, cat).fabric.open_group + len(pool.security_groups), pool.name)
         for pool in stack.pools
         if pool.types
     ]

@@ -8,23 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from components.catalog import Catalog
+from components.planning.pool import Pool
 from components.spec.pools import PoolSpec
 from components.spec.queues import QueueSpec
 from components.spec.reading.partial import UnreadError
 from components.spec.stack import StackSpec
-
-
-def cards_per_node(pool: PoolSpec, cat: Catalog) -> int:
-    """Cards in one node; 0 for pools without cards and for types the catalog doesn't know."""
-    if pool.hosts:
-        return pool.hosts.cards
-    known = [cat.instances[name] for name in pool.types if name in cat.instances]
-    return min((each.cards for each in known), default=0)
-
-
-def queue_cards(pool: PoolSpec, cat: Catalog) -> int:
-    """Cards that queues may hand out: those of all nodes but the spares."""
-    return max(0, pool.max_nodes - pool.spares) * cards_per_node(pool, cat)
 
 
 def with_default_queues(stack: StackSpec, cat: Catalog) -> StackSpec:
@@ -52,16 +40,16 @@ def _filled(queue: QueueSpec, pools: Mapping[str, PoolSpec], cat: Catalog) -> Qu
     try:
         if queue.cards or queue.pool not in pools:
             return queue
-        return queue.model_copy(update={"cards": queue_cards(pools[queue.pool], cat) or None})
+        return queue.model_copy(update={"cards": Pool(pools[queue.pool], cat).cards_to_share or None})
     except UnreadError:
         return queue
 
 
 def _made(pool: PoolSpec, cat: Catalog) -> Iterator[QueueSpec]:
     try:
-        if cards := queue_cards(pool, cat):
+        if cards := Pool(pool, cat).cards_to_share:
             yield QueueSpec(name=pool.name, pool=pool.name, cards=cards)
-        elif pool.purpose != "system" and not cards_per_node(pool, cat) and (count := pool.max_nodes - pool.spares) > 0:
+        elif pool.purpose != "system" and not Pool(pool, cat).cards and (count := pool.max_nodes - pool.spares) > 0:
             yield QueueSpec(name=pool.name, pool=pool.name, nodes=count)
     except UnreadError:
         return

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from components.catalog import Catalog, InstanceType
-from components.planning import nodes
-from components.spec.pools import PoolSpec
+from components.planning import pool as pool_values
+from components.planning.pool import Pool
 from components.spec.stack import StackSpec
 
 LAYER = "topology.k8s.aws/network-node-layer-{}"
@@ -50,15 +50,12 @@ def of_instance(instance: InstanceType) -> Topology:
     return Topology(name=f"network-{layers}" if layers else "hosts", layers=layers)
 
 
-def of_pool(pool: PoolSpec, cat: Catalog) -> Topology:
+def of_pool(pool: Pool) -> Topology:
     """The depth that all of the pool's types have. Self-hosted machines carry no such labels."""
-    if not pool.types:
-        return Topology(name="hosts", layers=0)
-    shallowest = min(cat.instance(name).topology_layers for name in pool.types)
-    return Topology(name=f"network-{shallowest}" if shallowest else "hosts", layers=shallowest)
+    return Topology(name=f"network-{pool.layers}" if pool.layers else "hosts", layers=pool.layers)
 
 
 def of_stack(stack: StackSpec, cat: Catalog) -> dict[str, Topology]:
     """The topology of each pool with cards, by the pool's name."""
-    pools = sorted(stack.pools, key=lambda each: each.name)
-    return {pool.name: of_pool(pool, cat) for pool in pools if nodes.cards(pool, cat)}
+    pools = sorted(pool_values.of_stack(stack, cat), key=lambda each: each.name)
+    return {pool.name: of_pool(pool) for pool in pools if pool.cards}

@@ -105,40 +105,18 @@ class Registry(pulumi.ComponentResource):
 
     def _cache(self, key: aws.kms.Key) -> list[pulumi.Resource]:
         """A rule for each publisher, how its repositories look, and who may fill them."""
-        region, account = self._args.region, self._args.account_id
-        role = aws.iam.Role(
-            f"{self._name}-cache",
-            description="Makes repositories of the pull-through cache with their key and tags",
-            assume_role_policy=policy_documents.trust(
-                "ecr.amazonaws.com", conditions={"StringEquals": {"aws:SourceAccount": account}}
-            ),
-            tags=self._tags("cache"),
-            opts=self._children,
-        )
-        folders = [folder(each) for each in self._args.cached_registries]
-        repositories = [
+        account = self._args.account_id
+        repositories = tuple(
             pulumi.Output.concat(
-                "arn:", policy_documents.partition(region), f":ecr:{region}:", account, f":repository/{each}/*"
+                "arn:",
+                policy_documents.partition(self._args.region),
+                f":ecr:{self._args.region}:",
+                account,
+                f":repository/{folder(each)}/*",
             )
-            for each in folders
-        ]
-        rights = aws.iam.RolePolicy(
-            f"{self._name}-cache",
-            role=role.name,
-            policy=policy_documents.document(
-                Statement(
-                    sid="MakeRepositories",
-                    actions=("ecr:CreateRepository", "ecr:ReplicateImage", "ecr:TagResource"),
-                    resources=tuple(repositories),
-                ),
-                Statement(
-                    sid="UseKey",
-                    actions=("kms:CreateGrant", "kms:DescribeKey", "kms:RetireGrant"),
-                    resources=(key.arn,),
-                ),
-            ),
-            opts=self._children,
+            for each in self._args.cached_registries
         )
+        role, rights = self._cache_role(key, repositories)
         found: list[pulumi.Resource] = [
             # Nodes may pull, not make repositories: this lets the account's own principals fill the cache, and only the
             # cache.
@@ -148,7 +126,7 @@ class Registry(pulumi.ComponentResource):
                     Statement(
                         sid="OwnPrincipalsFillCache",
                         actions=("ecr:BatchImportUpstreamImage", "ecr:CreateRepository"),
-                        resources=tuple(repositories),
+                        resources=repositories,
                         principals={"AWS": ("*",)},
                         conditions={"StringEquals": {"aws:PrincipalAccount": account}},
                     )
@@ -156,29 +134,64 @@ class Registry(pulumi.ComponentResource):
                 opts=self._children,
             )
         ]
-        for each in self._args.cached_registries:
-            template = aws.ecr.RepositoryCreationTemplate(
-                f"{self._name}-cache-{folder(each)}",
-                prefix=folder(each),
-                description=f"Images of {each}",
-                applied_fors=["PULL_THROUGH_CACHE"],
-                image_tag_mutability="IMMUTABLE",
-                encryption_configurations=[{"encryption_type": "KMS", "kms_key": key.arn}],
-                lifecycle_policy=lifecycle(None),
-                custom_role_arn=role.arn,
-                resource_tags=self._tags(f"cache-{folder(each)}"),
-                opts=pulumi.ResourceOptions(parent=self, depends_on=[rights]),
-            )
-            found.append(
-                aws.ecr.PullThroughCacheRule(
-                    f"{self._name}-cache-{folder(each)}",
-                    ecr_repository_prefix=folder(each),
-                    upstream_registry_url=upstream(each),
-                    credential_arn=self._args.spec.credentials.get(upstream(each)),
-                    opts=pulumi.ResourceOptions(parent=self, depends_on=[template]),
-                )
-            )
-        return found
+        return [*found, *(self._cache_rule(each, key, role, rights) for each in self._args.cached_registries)]
+
+    def _cache_role(
+        self, key: aws.kms.Key, repositories: tuple[pulumi.Output[str], ...]
+    ) -> tuple[aws.iam.Role, aws.iam.RolePolicy]:
+        """The role by which ECR makes the cache's repositories, and its rights."""
+        role = aws.iam.Role(
+            f"{self._name}-cache",
+            description="Makes repositories of the pull-through cache with their key and tags",
+            assume_role_policy=policy_documents.trust(
+                "ecr.amazonaws.com", conditions={"StringEquals": {"aws:SourceAccount": self._args.account_id}}
+            ),
+            tags=self._tags("cache"),
+            opts=self._children,
+        )
+        rights = aws.iam.RolePolicy(
+            f"{self._name}-cache",
+            role=role.name,
+            policy=policy_documents.document(
+                Statement(
+                    sid="MakeRepositories",
+                    actions=("ecr:CreateRepository", "ecr:ReplicateImage", "ecr:TagResource"),
+                    resources=repositories,
+                ),
+                Statement(
+                    sid="UseKey",
+                    actions=("kms:CreateGrant", "kms:DescribeKey", "kms:RetireGrant"),
+                    resources=(key.arn,),
+                ),
+            ),
+            opts=self._children,
+        )
+        return role, rights
+
+    def _cache_rule(
+        self, publisher: str, key: aws.kms.Key, role: aws.iam.Role, rights: aws.iam.RolePolicy
+    ) -> aws.ecr.PullThroughCacheRule:
+        """The rule of one publisher, after the template of its repositories."""
+        name = f"{self._name}-cache-{folder(publisher)}"
+        template = aws.ecr.RepositoryCreationTemplate(
+            name,
+            prefix=folder(publisher),
+            description=f"Images of {publisher}",
+            applied_fors=["PULL_THROUGH_CACHE"],
+            image_tag_mutability="IMMUTABLE",
+            encryption_configurations=[{"encryption_type": "KMS", "kms_key": key.arn}],
+            lifecycle_policy=lifecycle(None),
+            custom_role_arn=role.arn,
+            resource_tags=self._tags(f"cache-{folder(publisher)}"),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[rights]),
+        )
+        return aws.ecr.PullThroughCacheRule(
+            name,
+            ecr_repository_prefix=folder(publisher),
+            upstream_registry_url=upstream(publisher),
+            credential_arn=self._args.spec.credentials.get(upstream(publisher)),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[template]),
+        )
 
 
 def prefix(region: str, account_id: pulumi.Input[str]) -> pulumi.Output[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import inspect
 import json
@@ -25,9 +24,10 @@ from components.spec.reading.reader import read_config
 from infra.build import build
 from infra.settings import STACKS, Settings, from_file
 from tests.declared import Record, run
+from tests.given import shuffled
+from tests.infra import reviewed
 from tests.whole import NAMES, recording
 
-GOLDEN = Path(__file__).parent / "golden"
 ON_AWS = [name for name in NAMES if name != "onprem"]
 
 
@@ -37,18 +37,6 @@ def declared(name: str, known: bool = False, stack: str | None = None) -> tuple[
         return tuple(recording(name, known=known).records)
     settings = from_file(name)
     return tuple(run(lambda: build(settings), stack=stack, known=known).records)
-
-
-def shuffled(value: Any, rng: random.Random) -> Any:
-    if isinstance(value, dict):
-        keys = list(value)
-        rng.shuffle(keys)
-        return {key: shuffled(value[key], rng) for key in keys}
-    if isinstance(value, list):
-        items = [shuffled(item, rng) for item in value]
-        rng.shuffle(items)
-        return items
-    return value
 
 
 def settings_of(config: dict[str, Any], name: str) -> Settings:
@@ -216,40 +204,17 @@ def test_no_name_passes_its_services_limit_with_a_long_stack_name(name: str, tmp
             assert re.fullmatch(r"[a-z0-9.-]+", given or prefix or record.name), record.name
 
 
-def golden_lines(records: tuple[Record, ...]) -> list[str]:
-    """One line a resource: what a reviewer wants to see change. Long texts are told by their digest."""
-
-    def short(value: Any) -> Any:
-        if isinstance(value, str) and len(value) > 80:
-            return f"sha256:{hashlib.sha256(value.encode()).hexdigest()[:12]}"
-        if isinstance(value, dict):
-            return {key: short(item) for key, item in value.items() if key not in ("tags", "tagSpecifications")}
-        if isinstance(value, list):
-            return [short(item) for item in value]
-        return value
-
-    lines: list[str] = []
-    for record in records:
-        if record.type == "pulumi:pulumi:Stack":
-            continue
-        inputs = json.dumps(short(record.inputs), sort_keys=True, ensure_ascii=False) if record.custom else "component"
-        if len(inputs) > 600:
-            inputs = f"{inputs[:540]}... sha256:{hashlib.sha256(inputs.encode()).hexdigest()[:12]}"
-        lines.append(f"{record.type} {record.name}{' protected' if record.protect else ''} {inputs}")
-    return sorted(lines)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_a_stack_declares_what_was_reviewed(name: str) -> None:
-    path = GOLDEN / f"{name}.txt"
-    lines = golden_lines(declared(name))
+    stack = from_file(name).valid
+    every = {"project": "trainshed", "stack": name, "managed-by": "pulumi", "environment": stack.environment}
+    found = reviewed.texts(declared(name), every | dict(stack.tags))
+    folder = reviewed.FOLDER / name
     if os.environ.get("TRAINSHED_UPDATE_GOLDEN") == "1":
-        path.parent.mkdir(exist_ok=True)
-        path.write_text("\n".join(lines) + "\n")
-    reviewed = path.read_text().splitlines()
-    gone, new = sorted(set(reviewed) - set(lines)), sorted(set(lines) - set(reviewed))
-    assert (gone, new) == ([], []), "review the change, then run the tests with TRAINSHED_UPDATE_GOLDEN=1"
-    assert len(lines) == len(reviewed)
+        reviewed.write(folder, found)
+    before = {path.stem: path.read_text(encoding="utf-8") for path in folder.glob("*.yaml")}
+    changed = reviewed.differences(before, found)
+    assert not changed, f"review this, then run the test with TRAINSHED_UPDATE_GOLDEN=1:\n{changed}"
 
 
 def test_more_nodes_add_only_their_node_groups() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from components.catalog import Catalog
 from components.file_systems.lustre import plan as lustre_plan
-from components.planning import shares
+from components.planning.pool import Pool
 from components.problems import Problem
 from components.sizing.plan.plan import Plan, plan
 from components.sizing.plan.reading import SizingReading, read
@@ -82,7 +82,7 @@ def _figures(
     system = lustre_plan.plan(systems[0][1], cat, stack.storage.datasets.size_gib) if systems else None
     return StackFigures(
         instance_type=pool.instance_type,
-        cards=sum(each.cards or 0 for _, each in queues) or shares.queue_cards(pool, cat),
+        cards=sum(each.cards or 0 for _, each in queues) or Pool(pool, cat).cards_to_share,
         spares=pool.spares,
         lustre_gib=system.capacity_gib if system else None,
         lustre_bandwidth=system.total_mbps * 1e6 if system and system.total_mbps else None,

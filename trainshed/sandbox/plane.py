@@ -1,7 +1,4 @@
-"""etcd, the API server, the controller manager and the scheduler on 127.0.0.1.
-
-Hides their flags and the order they need.
-"""
+"""etcd, the API server, the controller manager and the scheduler on 127.0.0.1, started in the order they need."""
 
 from __future__ import annotations
 
@@ -27,6 +24,24 @@ CONTROLLERS = ("kube-controller-manager", "kube-scheduler")
 # At the defaults (20 and 50 requests a second) the binding of a thousand pods takes over a minute; a managed control
 # plane has more.
 FAST_CLIENT = ("--kube-api-qps=5000", "--kube-api-burst=10000")
+
+# What the API server is told whatever its ports and keys are.
+_API_SERVER = (
+    "--service-account-issuer=https://kubernetes.default.svc",
+    "--authorization-mode=RBAC",
+    "--service-cluster-ip-range=10.96.0.0/16",
+    # The token controller fills service accounts later than pods come; nothing in a fake pod reads one.
+    "--disable-admission-plugins=ServiceAccount",
+    # The kubernetes Service would need an address that is not loopback.
+    "--endpoint-reconciler-type=none",
+    # Device plugins and the EFA installer run privileged.
+    "--allow-privileged=true",
+)
+_UNLIMITED = (
+    "--max-requests-inflight=0",
+    "--max-mutating-requests-inflight=0",
+    "--enable-priority-and-fairness=false",
+)
 
 # A sixth of the API server's time at the start of a gang is Go's collector: here it runs a third as often, until a
 # process is near its limit, and 1,232 pods are bound a sixth sooner (bench/RESULTS.md).
@@ -86,30 +101,12 @@ class ControlPlane:
     @classmethod
     def _start_servers(cls, folder: Path, processes: Processes, *, own_folder: bool, load: bool) -> ControlPlane:
         client, peer, port = (processes.ports.take() for _ in range(3))
-        etcd = processes.start(
-            "etcd",
-            [
-                program("etcd"),
-                f"--data-dir={folder / 'etcd'}",
-                f"--listen-client-urls=http://127.0.0.1:{client}",
-                f"--advertise-client-urls=http://127.0.0.1:{client}",
-                f"--listen-peer-urls=http://127.0.0.1:{peer}",
-                f"--initial-advertise-peer-urls=http://127.0.0.1:{peer}",
-                f"--initial-cluster=default=http://127.0.0.1:{peer}",
-                "--unsafe-no-fsync",
-                "--log-level=warn",
-            ],
-        )
+        etcd = processes.start("etcd", _etcd_command(folder, client, peer))
         key = signing_key(folder / "service-accounts.key")
         token = secrets.token_hex(16)
         tokens = folder / "tokens.csv"
         tokens.write_text(f'{token},admin,1,"system:masters"\n')
         tokens.chmod(0o600)
-        lifted = (
-            ("--max-requests-inflight=0", "--max-mutating-requests-inflight=0", "--enable-priority-and-fairness=false")
-            if load
-            else ()
-        )
         server = processes.start(
             "kube-apiserver",
             [
@@ -118,19 +115,11 @@ class ControlPlane:
                 "--bind-address=127.0.0.1",
                 f"--secure-port={port}",
                 f"--cert-dir={folder / 'certificates'}",
-                "--service-account-issuer=https://kubernetes.default.svc",
                 f"--service-account-key-file={key}",
                 f"--service-account-signing-key-file={key}",
                 f"--token-auth-file={tokens}",
-                "--authorization-mode=RBAC",
-                "--service-cluster-ip-range=10.96.0.0/16",
-                # The token controller fills service accounts later than pods come; nothing in a fake pod reads one.
-                "--disable-admission-plugins=ServiceAccount",
-                # The kubernetes Service would need an address that is not loopback.
-                "--endpoint-reconciler-type=none",
-                # Device plugins and the EFA installer run privileged.
-                "--allow-privileged=true",
-                *lifted,
+                *_API_SERVER,
+                *(_UNLIMITED if load else ()),
             ],
         )
         ca = folder / "certificates" / "apiserver.crt"
@@ -197,6 +186,20 @@ class ControlPlane:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+
+def _etcd_command(folder: Path, client: int, peer: int) -> list[Path | str]:
+    return [
+        program("etcd"),
+        f"--data-dir={folder / 'etcd'}",
+        f"--listen-client-urls=http://127.0.0.1:{client}",
+        f"--advertise-client-urls=http://127.0.0.1:{client}",
+        f"--listen-peer-urls=http://127.0.0.1:{peer}",
+        f"--initial-advertise-peer-urls=http://127.0.0.1:{peer}",
+        f"--initial-cluster=default=http://127.0.0.1:{peer}",
+        "--unsafe-no-fsync",
+        "--log-level=warn",
+    ]
 
 
 def kubeconfig_of(port: int, token: str, ca: Path) -> dict[str, object]:

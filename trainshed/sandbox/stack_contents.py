@@ -12,7 +12,8 @@ from components import node_labels
 from components.catalog import Catalog
 from components.manifests.nodes import whole_node
 from components.manifests.queues import controllers, kueue
-from components.planning import nodes, placement
+from components.planning import placement
+from components.planning.pool import Pool, of_stack
 from components.spec.pools import PoolSpec
 from components.spec.stack import StackSpec
 from infra.offline.recorder import UNKNOWN
@@ -51,12 +52,12 @@ class Counts:
         return self.limit if self.limit is not None and cards else pool.max_nodes
 
 
-def shape(pool: PoolSpec, cat: Catalog, counts: Counts) -> NodeShape | None:
+def shape(pool: Pool, counts: Counts) -> NodeShape | None:
     """The pool's fake nodes; None where its machines are unknown or it has none."""
-    machine = whole_node.machine_of(pool, cat)
+    machine = whole_node.machine_of(pool)
     if machine is None:
         return None
-    depth = whole_node.layers(pool, cat)
+    depth = pool.layers
     resources = {
         "cpu": f"{machine.millicpu + _DAEMONS_MILLICPU}m",
         "memory": f"{machine.memory_mib + _DAEMONS_MIB}Mi",
@@ -64,18 +65,18 @@ def shape(pool: PoolSpec, cat: Catalog, counts: Counts) -> NodeShape | None:
         "pods": str(_PODS),
         **machine.extended,
     }
-    count = counts.of(pool, cards=machine.cards.count)
+    count = counts.of(pool.spec, cards=machine.cards.count)
     if not count:
         return None
     return NodeShape(
         name=pool.name,
         count=count,
         resources=resources,
-        labels=labels_of(pool, cat),
+        labels=labels_of(pool),
         # A pool's pods carry a toleration for each of its taints and nothing more.
         taints=tuple(
             {key: each[key] for key in ("key", "value", "effect") if key in each}
-            for each in whole_node.tolerations(pool, cat)
+            for each in whole_node.tolerations(pool)
         ),
         layers=tuple(kueue.layer_labels(depth)),
         fanout=fanout(depth),
@@ -90,11 +91,11 @@ def fanout(layers: int) -> tuple[int, ...]:
     return inner if layers < 2 else (_PLACES_AT_THE_TOP,) * (layers - 2) + inner[-2:]
 
 
-def labels_of(pool: PoolSpec, cat: Catalog) -> dict[str, str]:
+def labels_of(pool: Pool) -> dict[str, str]:
     """What real nodes of the pool carry: the pool's own labels on EC2, the machines' own where they stand in a rack."""
-    if pool.hosts:
-        return {**whole_node.labels_of(pool), node_labels.PURPOSE: pool.purpose}
-    return {**nodes.labels_of(pool, cat), **whole_node.labels_of(pool)}
+    if pool.spec.hosts:
+        return {**whole_node.labels_of(pool.spec), node_labels.PURPOSE: pool.spec.purpose}
+    return {**pool.labels(), **whole_node.labels_of(pool.spec)}
 
 
 def system_shape(stack: StackSpec) -> NodeShape:
@@ -142,7 +143,7 @@ def stage(
     declared = objects(given)
     bought = [each["metadata"]["name"] for each in declared if each["kind"] == NODE_POOL]
     counts = Counts(limit=nodes, bought=frozenset(bought))
-    shapes = [made for pool in stack.pools if (made := shape(pool, cat, counts))]
+    shapes = [made for pool in of_stack(stack, cat) if (made := shape(pool, counts))]
     return Stage(
         stack=name,
         shapes=(system_shape(stack), *shapes),
@@ -171,7 +172,7 @@ def purchases(
     return Purchases(
         region=stack.region,
         cluster=f"trainshed-{name}",
-        zones={pool.name: placement.pool_zones(pool, stack.zones, cat) for pool in pools.values()},
+        zones={pool.name: placement.pool_zones(Pool(pool, cat), stack.zones) for pool in pools.values()},
         on_demand=on_demand,
         spot=spot,
         memory_overhead=_memory_overhead(resources),

@@ -110,12 +110,6 @@ class Writer:
         os.replace(partial_path(path), path)
         self._parts.append(Part(name, self.rank, holds, file.size, file.sha256))
 
-    def adopt(self, name: str, holds: str, size: int, sha256: str) -> None:
-        """A part that somebody else wrote to the folder and flushed, with the checksum of what was written."""
-        if not PART_NAME.match(name) or any(part.name == name for part in self._parts):
-            raise ValueError(f"part {name!r} is no plain file name, or is written already")
-        self._parts.append(Part(name, self.rank, holds, size, sha256))
-
     def finish(self) -> None:
         """This rank is done: its parts are read back from the disk, its record is written."""
         for part in self._parts:

@@ -16,7 +16,6 @@ from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor import DTensor, Replicate
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
-from workload import contract
 from workload.trainer.model import LanguageModel
 
 _COLUMNS = ("attention.query", "attention.key", "attention.value", "feed_forward.up", "feed_forward.gate")
@@ -122,8 +121,3 @@ def scale_gradients(model: LanguageModel, factor: float) -> None:
     for parameter in model.parameters():
         if parameter.grad is not None:
             parameter.grad.mul_(factor)
-
-
-def wanted_layout(environment: dict[str, str]) -> tuple[int, int]:
-    """Tensor and pipeline sizes that the task asks for."""
-    return tuple(int(environment.get(name) or 1) for name in (contract.TENSOR_PARALLEL, contract.PIPELINE_PARALLEL))  # type: ignore[return-value]

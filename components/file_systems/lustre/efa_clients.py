@@ -9,35 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from components import fabrics
 from components.accelerators import NoImageFamily
 from components.catalog import Catalog
 from components.fabrics import efa
-from components.planning import nodes
-from components.spec.pools import PoolSpec
+from components.planning.pool import Pool, of_stack
 from components.spec.stack import StackSpec
 
 
-def able(zone: str, stack: StackSpec, cat: Catalog) -> list[PoolSpec]:
+def able(zone: str, stack: StackSpec, cat: Catalog) -> list[Pool]:
     """Pools of the zone, which EFA doesn't leave, whose machines can use it for Lustre; those that another rule is
     about are left out.
     """
     return [
         pool
-        for pool in stack.pools
-        if pool.zone == zone and _has_efa(pool, cat) and nodes.instance(pool, cat).lustre_efa_client
+        for pool in of_stack(stack, cat)
+        if pool.spec.zone == zone and pool.machines and pool.has_efa and pool.instance.lustre_efa_client
     ]
 
 
-def _has_efa(pool: PoolSpec, cat: Catalog) -> bool:
-    sound = bool(pool.types) and all(name in cat.instances for name in pool.types)
-    return sound and (pool.fabric is None or pool.fabric in fabrics.FABRICS) and nodes.has_efa(pool, cat)
-
-
-def can_be_set_up(pool: PoolSpec, cat: Catalog) -> bool:
+def can_be_set_up(pool: Pool) -> bool:
     """Whether the pool's image runs the script that sets EFA up for Lustre."""
     try:
-        return nodes.image(pool, cat).runs_scripts
+        return pool.image.runs_scripts
     except (KeyError, NoImageFamily):
         return False
 
@@ -48,22 +41,22 @@ def interfaces(stack: StackSpec, cat: Catalog) -> dict[str, int]:
     """
     found: dict[str, int] = {}
     for zone in sorted({system.zone for system in stack.storage.lustre if system.efa}):
-        found |= _shared([pool for pool in able(zone, stack, cat) if can_be_set_up(pool, cat)], cat)
+        found |= _shared([pool for pool in able(zone, stack, cat) if can_be_set_up(pool)], cat)
     return found
 
 
-def _shared(pools: Sequence[PoolSpec], cat: Catalog) -> dict[str, int]:
+def _shared(pools: Sequence[Pool], cat: Catalog) -> dict[str, int]:
     facts = cat.lustre.efa_clients
     wanted: dict[str, int] = {}
     for pool in pools:
-        machine = nodes.instance(pool, cat)
-        wanted[pool.name] = min(facts.count(machine), len(efa.cards(machine, pool.efa_interfaces)))
-    served = sorted(pools, key=lambda pool: (pool.max_nodes, pool.name))
+        machine = pool.instance
+        wanted[pool.name] = min(facts.count(machine), len(efa.cards(machine, pool.spec.efa_interfaces)))
+    served = sorted(pools, key=lambda pool: (pool.spec.max_nodes, pool.name))
     without: dict[str, int] = {}
     while served:
         for limit in range(max(wanted[pool.name] for pool in served), 0, -1):
             each = {pool.name: min(limit, wanted[pool.name]) for pool in served}
-            if sum(pool.max_nodes * each[pool.name] for pool in served) <= facts.connections_max:
+            if sum(pool.spec.max_nodes * each[pool.name] for pool in served) <= facts.connections_max:
                 return each | without
         without[served.pop().name] = 0
     return without

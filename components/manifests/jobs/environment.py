@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from components import accelerators, fabrics
-from components.catalog import Catalog
+from components import accelerators
 from components.manifests.jobs import limits
-from components.manifests.nodes import whole_node
 from components.manifests.queues import kueue
 from components.manifests.storage import volumes
-from components.spec.pools import HostSpec, PoolSpec
+from components.planning.pool import Pool
+from components.spec.pools import HostSpec
 from components.spec.quantities import Cards, Nodes
 from components.spec.stack import StackSpec
 from components.spec.task import TaskSpec
@@ -34,17 +33,17 @@ def master_address(task: TaskSpec) -> str:
     return f"{task.task}-{WORKERS}-0-0.{task.task}"
 
 
-def processes_per_node(pool: PoolSpec, cat: Catalog, cards: Cards) -> int:
+def processes_per_node(pool: Pool, cards: Cards) -> int:
     """Processes that one worker starts: as many on each card as its family wants, one where there are no cards."""
-    node = fabrics.node_of(pool, cat)
+    node = pool.node
     instance = None if isinstance(node, HostSpec) else node
     vendor = node.vendor if isinstance(node, HostSpec) else ""
     return accelerators.processes_per_node(instance, vendor, cards.count)
 
 
-def _plain(task: TaskSpec, stack: StackSpec, pool: PoolSpec, cat: Catalog, cards: Cards) -> dict[str, str]:
+def _plain(task: TaskSpec, stack: StackSpec, pool: Pool, cards: Cards) -> dict[str, str]:
     nodes = Nodes(task.resources.nodes)
-    processes = processes_per_node(pool, cat, cards)
+    processes = processes_per_node(pool, cards)
     queue = kueue.queue_of(stack, pool.name, task.queue)
     words = {
         "TASK_NAME": task.task,
@@ -69,7 +68,7 @@ def _plain(task: TaskSpec, stack: StackSpec, pool: PoolSpec, cat: Catalog, cards
         "HEARTBEAT_FOLDER": volumes.HEARTBEAT_PATH,
         "PYTHONUNBUFFERED": "1",
     }
-    if pool.purpose == "preprocessing":
+    if pool.spec.purpose == "preprocessing":
         words["PREPROCESS_WORKERS"] = str(nodes.count)
     if task.storage.dataset:
         words["DATASET_PATH"] = task.storage.dataset.path
@@ -89,8 +88,8 @@ def _plain(task: TaskSpec, stack: StackSpec, pool: PoolSpec, cat: Catalog, cards
         value = getattr(task.parallelism, part)
         if value is not None:
             words[f"{part.upper()}_PARALLEL"] = str(value)
-    node = fabrics.node_of(pool, cat)
-    family = whole_node.family(node)
+    node = pool.node
+    family = pool.accelerator
     card = None if node is None or isinstance(node, HostSpec) else node.accelerator
     if card and card.bf16_tflops:
         words["CARD_PEAK_TFLOPS"] = f"{card.bf16_tflops:g}"
@@ -98,11 +97,11 @@ def _plain(task: TaskSpec, stack: StackSpec, pool: PoolSpec, cat: Catalog, cards
         words["COLLECTIVE_BACKEND"] = family.collective_backend
         words |= family.job_environment(cards=cards.count)
     if node is not None and cards.count:
-        words |= fabrics.of(pool, node).environment(pool, node)
+        words |= pool.fabric.environment(pool.spec, node)
     return words | task.environment
 
 
-def variables(task: TaskSpec, stack: StackSpec, pool: PoolSpec, cat: Catalog, cards: Cards) -> list[dict[str, Any]]:
+def variables(task: TaskSpec, stack: StackSpec, pool: Pool, cards: Cards) -> list[dict[str, Any]]:
     """Kubernetes' list: what only the running pod knows first, so that later values may refer to it; then by name."""
     fields = {
         "NODE_RANK": _INDEX,
@@ -111,7 +110,7 @@ def variables(task: TaskSpec, stack: StackSpec, pool: PoolSpec, cat: Catalog, ca
         "NODE_NAME": "spec.nodeName",
         "POD_NAME": "metadata.name",
     }
-    plain = _plain(task, stack, pool, cat, cards)
+    plain = _plain(task, stack, pool, cards)
     from_pod = [
         {"name": name, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}}
         for name, path in sorted(fields.items())

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import yaml
 
-from components import fabrics
 from components.catalog import Catalog, InstanceType
 from components.file_systems import CONTENTS, Content
 from components.manifests import quantities
@@ -23,6 +22,7 @@ from components.manifests.nodes.whole_node import Machine
 from components.manifests.queues import accounts, kueue
 from components.manifests.storage import volumes
 from components.planning import mounted_folders
+from components.planning.pool import Pool, of_stack
 from components.spec.pools import PoolSpec
 from components.spec.quantities import Nodes
 from components.spec.queues import JOB_NAMESPACE
@@ -46,8 +46,8 @@ class NoSuchPool(LookupError):
 
 def render(task: TaskSpec, stack: StackSpec, cat: Catalog) -> list[Manifest]:
     """The task's objects in the order to create them. The task has passed `rules_task`; raises NoSuchPool otherwise."""
-    pool = next((each for each in stack.pools if each.name == task.resources.pool), None)
-    machine = whole_node.machine_of(pool, cat) if pool else None
+    pool = next((each for each in of_stack(stack, cat) if each.name == task.resources.pool), None)
+    machine = whole_node.machine_of(pool) if pool else None
     if pool is None or machine is None:
         raise NoSuchPool(f'the stack has no pool "{task.resources.pool}" with known machines')
     namespace = namespace_of(task, stack)
@@ -71,7 +71,7 @@ def render(task: TaskSpec, stack: StackSpec, cat: Catalog) -> list[Manifest]:
             "apiVersion": API,
             "kind": "JobSet",
             "metadata": {"name": task.task, **metadata, "labels": labels(task, stack) | _queue_labels(task, stack)},
-            "spec": _spec(task, stack, pool, machine, cat),
+            "spec": _spec(task, stack, pool, machine),
         },
     ]
     return quantities.plain(objects)
@@ -146,20 +146,20 @@ def _queue_labels(task: TaskSpec, stack: StackSpec) -> dict[str, str]:
     return {kueue.QUEUE_LABEL: queue.name, kueue.PRIORITY_LABEL: kueue.priority_class(task.priority)} if queue else {}
 
 
-def topology(task: TaskSpec, stack: StackSpec, pool: PoolSpec, cat: Catalog) -> dict[str, str]:
+def topology(task: TaskSpec, stack: StackSpec, pool: Pool) -> dict[str, str]:
     """Kueue's wish for one network domain. `preferred` climbs from the leaf to the spine and on until the job fits."""
     queued = kueue.queue_of(stack, pool.name, task.queue)
-    if not queued or not whole_node.placed_by_topology(pool, cat):
+    if not queued or not pool.placed_by_topology:
         return {}
     key = kueue.REQUIRED if task.resources.placement == "required" else kueue.PREFERRED
-    return {key: kueue.layer_label(whole_node.layers(pool, cat), task.resources.within)}
+    return {key: kueue.layer_label(pool.layers, task.resources.within)}
 
 
-def _spec(task: TaskSpec, stack: StackSpec, pool: PoolSpec, machine: Machine, cat: Catalog) -> Manifest:
+def _spec(task: TaskSpec, stack: StackSpec, pool: Pool, machine: Machine) -> Manifest:
     workers = Nodes(task.resources.nodes).workers.count
     pod_metadata = {
         "labels": labels(task, stack),
-        "annotations": identity(task) | topology(task, stack, pool, cat) | _networks(pool) | _STAYS,
+        "annotations": identity(task) | topology(task, stack, pool) | _networks(pool.spec) | _STAYS,
     }
     return {
         "network": {"enableDNSHostnames": False},
@@ -176,8 +176,8 @@ def _spec(task: TaskSpec, stack: StackSpec, pool: PoolSpec, machine: Machine, ca
                         "completionMode": "Indexed",
                         "completions": workers,
                         "parallelism": workers,
-                        **_attempts(task, pool),
-                        "template": {"metadata": pod_metadata, "spec": _pod(task, stack, pool, machine, cat)},
+                        **_attempts(task, pool.spec),
+                        "template": {"metadata": pod_metadata, "spec": _pod(task, stack, pool, machine)},
                     },
                 },
             }
@@ -212,11 +212,9 @@ def _networks(pool: PoolSpec) -> dict[str, str]:
     return {"k8s.v1.cni.cncf.io/networks": ", ".join(named)} if named else {}
 
 
-def _pod(task: TaskSpec, stack: StackSpec, pool: PoolSpec, machine: Machine, cat: Catalog) -> Manifest:
-    container = _container(task, stack, pool, machine, cat)
-    mounted: dict[Content, str] = {
-        content: mounted_folders.claim_name(content, pool, stack, cat) for content in CONTENTS
-    }
+def _pod(task: TaskSpec, stack: StackSpec, pool: Pool, machine: Machine) -> Manifest:
+    container = _container(task, stack, pool, machine)
+    mounted: dict[Content, str] = {content: mounted_folders.claim_name(content, pool, stack) for content in CONTENTS}
     pod: Manifest = {
         "serviceAccountName": _account(task, stack),
         "automountServiceAccountToken": False,
@@ -225,8 +223,8 @@ def _pod(task: TaskSpec, stack: StackSpec, pool: PoolSpec, machine: Machine, cat
         "restartPolicy": "Never",
         "enableServiceLinks": False,  # a namespace with many jobs would fill the environment with their services
         "terminationGracePeriodSeconds": task.recovery.grace_seconds,
-        "nodeSelector": whole_node.labels_of(pool),
-        "tolerations": [*whole_node.tolerations(pool, cat), *_lost_node()],
+        "nodeSelector": whole_node.labels_of(pool.spec),
+        "tolerations": [*whole_node.tolerations(pool), *_lost_node()],
         "securityContext": {
             "runAsNonRoot": True,
             "runAsUser": task.user_id,
@@ -237,7 +235,7 @@ def _pod(task: TaskSpec, stack: StackSpec, pool: PoolSpec, machine: Machine, cat
         "containers": [container],
     }
     if task.preflight:
-        pod["initContainers"] = [_gate(task, container, pool, machine, cat)]
+        pod["initContainers"] = [_gate(task, container, pool, machine)]
     return pod
 
 
@@ -253,12 +251,12 @@ def _lost_node() -> list[Manifest]:
     ]
 
 
-def _container(task: TaskSpec, stack: StackSpec, pool: PoolSpec, machine: Machine, cat: Catalog) -> Manifest:
+def _container(task: TaskSpec, stack: StackSpec, pool: Pool, machine: Machine) -> Manifest:
     container: Manifest = {
         "name": "worker",
         "image": task.image,
-        "command": _direct(task.command) if independent(pool) else _launched(task.command),
-        "env": environment.variables(task, stack, pool, cat, machine.cards),
+        "command": _direct(task.command) if independent(pool.spec) else _launched(task.command),
+        "env": environment.variables(task, stack, pool, machine.cards),
         "resources": {"requests": machine.requests, "limits": machine.requests},
         # No capability at all: locked memory is unlimited through the container runtime, where IPC_LOCK would not help
         # a non-root user.
@@ -273,7 +271,7 @@ def _container(task: TaskSpec, stack: StackSpec, pool: PoolSpec, machine: Machin
     if task.monitor.metrics:
         container["ports"].append({"name": "metrics", "containerPort": task.monitor.port, "protocol": "TCP"})
     if task.recovery.hang_timeout_seconds:
-        processes = environment.processes_per_node(pool, cat, machine.cards)
+        processes = environment.processes_per_node(pool, machine.cards)
         container |= _heartbeat(task.recovery.hang_timeout_seconds, processes)
     return container
 
@@ -324,14 +322,14 @@ def _heartbeat(timeout_seconds: int, processes: int) -> Manifest:
     }
 
 
-def _gate(task: TaskSpec, container: Manifest, pool: PoolSpec, machine: Machine, cat: Catalog) -> Manifest:
+def _gate(task: TaskSpec, container: Manifest, pool: Pool, machine: Machine) -> Manifest:
     """The check before every start, on the very nodes the gang got. It asks for what the worker asks for, so that it
     sees the same cards and limits.
     """
     return {
         "name": failures.GATE,
         "image": container["image"],
-        "command": programs.command(f"{PROGRAMS}.preflight.gate", *_gate_words(task, pool, machine, cat)),
+        "command": programs.command(f"{PROGRAMS}.preflight.gate", *_gate_words(task, pool, machine)),
         "env": container["env"],
         "resources": container["resources"],
         "securityContext": container["securityContext"],
@@ -339,7 +337,7 @@ def _gate(task: TaskSpec, container: Manifest, pool: PoolSpec, machine: Machine,
     }
 
 
-def _gate_words(task: TaskSpec, pool: PoolSpec, machine: Machine, cat: Catalog) -> list[str]:
+def _gate_words(task: TaskSpec, pool: Pool, machine: Machine) -> list[str]:
     words = ["--shm-gib", f"{volumes.shared_memory_mib(machine) / 1024 * 0.99:.2f}"]
     if machine.rdma:
         words.append("--memlock")
@@ -350,17 +348,17 @@ def _gate_words(task: TaskSpec, pool: PoolSpec, machine: Machine, cat: Catalog) 
     if task.storage.checkpoint:
         words += ["--mount", f"{volumes.CHECKPOINTS_PATH}:rw"]
     if task.preflight and task.preflight.collective_test and task.resources.nodes > 1:
-        words += _gang_words(task, pool, cat)
+        words += _gang_words(task, pool)
     return words
 
 
-def _gang_words(task: TaskSpec, pool: PoolSpec, cat: Catalog) -> list[str]:
+def _gang_words(task: TaskSpec, pool: Pool) -> list[str]:
     """All workers test the network together; healthy rates are kept beside the checkpoints by type, fabric, size."""
-    node = fabrics.node_of(pool, cat)
+    node = pool.node
     words = ["--gang", "--join-limit", str(limits.GATE_JOIN_SECONDS), "--limit", str(limits.GATE_TEST_SECONDS)]
     if node is None:
         return words
-    words += ["--fabric", fabrics.of(pool, node).kind]
+    words += ["--fabric", pool.fabric.kind]
     if isinstance(node, InstanceType):
         words += ["--instance-type", node.name, "--wire-gbps", f"{node.network.gbps:g}"]
     if task.storage.checkpoint:

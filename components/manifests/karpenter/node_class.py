@@ -10,13 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from components import fabrics
-from components.catalog import Catalog
 from components.manifests.nodes import bottlerocket, nodeadm
 from components.manifests.nodes.setup import NodeSetup
-from components.planning import nodes
 from components.planning.node_images import NodeImage
 from components.planning.placement import Elastic
+from components.planning.pool import Pool
 from components.spec.pools import PoolSpec
 
 API: Final = "karpenter.k8s.aws/v1"
@@ -39,9 +37,7 @@ class NodeWires:
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-def node_class(
-    pool: PoolSpec, elastic: Elastic, *, image: NodeImage, setup: NodeSetup, wires: NodeWires, cat: Catalog
-) -> Manifest:
+def node_class(pool: Pool, elastic: Elastic, *, image: NodeImage, setup: NodeSetup, wires: NodeWires) -> Manifest:
     """The object; its name is the pool's."""
     render = bottlerocket.render if image.family == "Bottlerocket" else nodeadm.render
     spec: Manifest = {
@@ -56,7 +52,7 @@ def node_class(
             "maxPods": setup.max_pods,
             "systemReserved": {"cpu": f"{setup.system_cpu_millis}m", "memory": f"{setup.system_memory_mib}Mi"},
         },
-        "blockDeviceMappings": _disks(pool, image.root_device, wires.key_arn),
+        "blockDeviceMappings": _disks(pool.spec, image.root_device, wires.key_arn),
         # One hop: no pod but those in the host's network reaches the node's role.
         "metadataOptions": {
             "httpEndpoint": "enabled",
@@ -73,13 +69,13 @@ def node_class(
         spec["placementGroupSelector"] = {"name": wires.placement_group}
     if elastic.reservations:
         spec["capacityReservationSelectorTerms"] = [{"id": each} for each in elastic.reservations]
-    spec |= _interfaces(pool, cat)
+    spec |= _interfaces(pool)
     return {"apiVersion": API, "kind": "EC2NodeClass", "metadata": {"name": pool.name}, "spec": spec}
 
 
-def _interfaces(pool: PoolSpec, cat: Catalog) -> Manifest:
+def _interfaces(pool: Pool) -> Manifest:
     """The fabric's own layout. The classic one, where every EFA takes an address, is Karpenter's default: not said."""
-    found = fabrics.of_pool(pool, cat).interfaces(pool, nodes.instance(pool, cat))
+    found = pool.fabric.interfaces(pool.spec, pool.instance)
     out: Manifest = {}
     timeout = max((each.tcp_established_timeout or 0 for each in found), default=0)
     if timeout:

@@ -11,11 +11,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from components import node_labels
-from components.catalog import Catalog
 from components.manifests.karpenter import node_class
-from components.planning import nodes
 from components.planning.placement import Elastic
-from components.spec.pools import PoolSpec
+from components.planning.pool import Pool
 
 API: Final = "karpenter.sh/v1"
 CAPACITY_TYPE: Final = "karpenter.sh/capacity-type"
@@ -28,19 +26,19 @@ _ARCHITECTURES: Final = {"x86_64": "amd64", "arm64": "arm64"}
 Manifest = dict[str, Any]
 
 
-def node_pool(pool: PoolSpec, elastic: Elastic, cat: Catalog) -> Manifest:
+def node_pool(pool: Pool, elastic: Elastic) -> Manifest:
     """The object; its name is the pool's."""
     spec: Manifest = {
         "template": {
-            "metadata": {"labels": labels(pool, elastic, cat)},
+            "metadata": {"labels": labels(pool, elastic)},
             "spec": {
                 "nodeClassRef": {"group": node_class.API.split("/")[0], "kind": "EC2NodeClass", "name": pool.name},
-                "requirements": requirements(pool, elastic, cat),
+                "requirements": requirements(pool, elastic),
                 # A node's age is no reason to end a job. Nor is there a grace period after which pods are forced out.
                 "expireAfter": "Never",
             },
         },
-        "limits": limits(pool, elastic, cat),
+        "limits": limits(pool, elastic),
         "disruption": {
             "consolidationPolicy": "WhenEmpty",
             "consolidateAfter": f"{EMPTY_MINUTES}m",
@@ -51,22 +49,22 @@ def node_pool(pool: PoolSpec, elastic: Elastic, cat: Catalog) -> Manifest:
             ],
         },
     }
-    found = [{"key": each.key, "value": each.value, "effect": each.effect} for each in nodes.taints(pool, cat)]
+    found = [{"key": each.key, "value": each.value, "effect": each.effect} for each in pool.taints]
     if found:
         spec["template"]["spec"]["taints"] = found
     return {"apiVersion": API, "kind": "NodePool", "metadata": {"name": pool.name}, "spec": spec}
 
 
-def labels(pool: PoolSpec, elastic: Elastic, cat: Catalog) -> dict[str, str]:
+def labels(pool: Pool, elastic: Elastic) -> dict[str, str]:
     """The pool's labels. How a node was bought stands there only where it is known beforehand; else Karpenter says."""
     word = elastic.capacity_word
-    found = nodes.labels_of(pool, cat, capacity=word)
+    found = pool.labels(capacity=word)
     return found if word else {key: value for key, value in found.items() if key != node_labels.CAPACITY}
 
 
-def requirements(pool: PoolSpec, elastic: Elastic, cat: Catalog) -> list[Manifest]:
+def requirements(pool: Pool, elastic: Elastic) -> list[Manifest]:
     """Machine types, how they are bought, and what they run."""
-    arch = _ARCHITECTURES[nodes.instance(pool, cat).arch]
+    arch = _ARCHITECTURES[pool.instance.arch]
     words = {
         INSTANCE_TYPE: list(elastic.types),
         CAPACITY_TYPE: list(elastic.buys),
@@ -76,10 +74,10 @@ def requirements(pool: PoolSpec, elastic: Elastic, cat: Catalog) -> list[Manifes
     return [{"key": key, "operator": "In", "values": values} for key, values in words.items()]
 
 
-def limits(pool: PoolSpec, elastic: Elastic, cat: Catalog) -> dict[str, str]:
+def limits(pool: Pool, elastic: Elastic) -> dict[str, str]:
     """Nodes, and in the same measure what policies and people count: cards, or processors where there are none."""
-    family, machine = nodes.accelerator(pool, cat), nodes.instance(pool, cat)
+    family, machine = pool.accelerator, pool.instance
     if family and machine.cards:
         return {"nodes": str(elastic.max_nodes), family.resource_name: str(elastic.max_nodes * machine.cards)}
-    most = max(cat.instance(name).vcpu for name in elastic.types)
+    most = max(pool.catalog.instance(name).vcpu for name in elastic.types)
     return {"nodes": str(elastic.max_nodes), "cpu": str(elastic.max_nodes * most)}

@@ -8,10 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from components import node_labels
-from components.catalog import Catalog
 from components.fabrics import efa
 from components.planning import nodes
-from components.spec.pools import PoolSpec
+from components.planning.pool import Pool
 
 # Host daemons beside the kubelet and the runtime, whose share nodeadm works out by itself: the monitoring agent, log
 # shippers, the Lustre client. In MiB for every 64 GiB of memory, at least 512.
@@ -49,15 +48,15 @@ class NodeSetup:
     taints: tuple[nodes.Taint, ...] = ()
 
 
-def of_pool(
-    pool: PoolSpec, cat: Catalog, *, prefix_delegation: bool = True, lustre_efa_interfaces: int = 0
-) -> NodeSetup:
+def of_pool(pool: Pool, *, prefix_delegation: bool = True, lustre_efa_interfaces: int = 0) -> NodeSetup:
     """The set-up of the pool's machines. Raises UnknownInstanceType."""
-    machine = nodes.instance(pool, cat)
-    has_efa = nodes.has_efa(pool, cat)
+    machine = pool.instance
+    has_efa = pool.has_efa
     large = machine.vcpu >= 64
     return NodeSetup(
-        max_pods=nodes.max_pods(machine, layout=pool.efa_layout, has_efa=has_efa, prefix_delegation=prefix_delegation),
+        max_pods=nodes.max_pods(
+            machine, layout=pool.spec.efa_layout, has_efa=has_efa, prefix_delegation=prefix_delegation
+        ),
         local_disks=machine.local_disks is not None,
         huge_pages=efa.HUGE_PAGES if has_efa else 0,
         lustre_efa_interfaces=lustre_efa_interfaces,
@@ -66,6 +65,6 @@ def of_pool(
         system_cpu_millis=1000 if large else 250,
         # How a node was bought differs between the groups of a pool, which share this set-up: EKS adds that label
         # itself.
-        labels=tuple((key, value) for key, value in nodes.labels_of(pool, cat).items() if key != node_labels.CAPACITY),
-        taints=nodes.taints(pool, cat),
+        labels=tuple((key, value) for key, value in pool.labels().items() if key != node_labels.CAPACITY),
+        taints=pool.taints,
     )

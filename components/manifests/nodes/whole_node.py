@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from components import accelerators, fabrics, node_labels
+from components import node_labels
 from components.accelerators import Accelerator
-from components.catalog import Catalog, InstanceType
+from components.catalog import InstanceType
 from components.fabrics import Node
 from components.fabrics.efa import HUGE_PAGES, RESOURCE
 from components.manifests import quantities
-from components.planning import nodes
+from components.planning.pool import Pool
 from components.spec.pools import HostSpec, PoolSpec
 from components.spec.quantities import Cards, Nodes
 
@@ -76,17 +76,10 @@ class Machine:
         return dict(sorted(whole.items()))
 
 
-def family(node: Node | None) -> Accelerator | None:
-    """The accelerator family of a machine, ours or EC2's."""
-    if node is None:
-        return None
-    return accelerators.for_vendor(node.vendor) if isinstance(node, HostSpec) else accelerators.of(node)
-
-
-def _nodes_of(pool: PoolSpec, cat: Catalog) -> list[Node]:
-    if pool.hosts:
-        return [pool.hosts]
-    return [cat.instances[name] for name in pool.types if name in cat.instances]
+def _nodes_of(pool: Pool) -> list[Node]:
+    if pool.spec.hosts:
+        return [pool.spec.hosts]
+    return list(pool.known_machines)
 
 
 def _millicpu(node: Node) -> int:
@@ -116,17 +109,16 @@ def _disk_gib(pool: PoolSpec, node: Node) -> int:
     return int(pool.root_volume_gib * 0.8)
 
 
-def machine_of(pool: PoolSpec, cat: Catalog) -> Machine | None:
+def machine_of(pool: Pool) -> Machine | None:
     """The pool's machine; of several types the least of each resource, so that a worker fits on any. None for unknown
     types.
     """
-    found_nodes = _nodes_of(pool, cat)
+    found_nodes = _nodes_of(pool)
     if not found_nodes:
         return None
-    fabric = fabrics.of(pool, found_nodes[0])
-    devices = fabric.pod_resources(pool, found_nodes[0])
+    devices = pool.fabric.pod_resources(pool.spec, found_nodes[0])
     shared = dict(devices)
-    found = family(found_nodes[0])
+    found = pool.accelerator
     cards = Cards(min(each.cards for each in found_nodes))
     if found and cards.count:
         shared[found.resource_name] = str(cards.count)
@@ -137,14 +129,14 @@ def machine_of(pool: PoolSpec, cat: Catalog) -> Machine | None:
         rdma=bool(devices),
         millicpu=min(_millicpu(each) for each in found_nodes),
         memory_mib=min(_memory_mib(each, huge_pages=pages) for each in found_nodes),
-        disk_gib=min(_disk_gib(pool, each) for each in found_nodes),
+        disk_gib=min(_disk_gib(pool.spec, each) for each in found_nodes),
         extended=dict(sorted(shared.items())),
     )
 
 
-def tolerations(pool: PoolSpec, cat: Catalog) -> list[dict[str, str]]:
+def tolerations(pool: Pool) -> list[dict[str, str]]:
     """What pods of the pool must carry themselves: a queue's flavor alone does not keep Kueue from ending them."""
-    return [taint.toleration() for taint in nodes.taints(pool, cat)]
+    return [taint.toleration() for taint in pool.taints]
 
 
 def labels_of(pool: PoolSpec) -> dict[str, str]:
@@ -154,16 +146,3 @@ def labels_of(pool: PoolSpec) -> dict[str, str]:
     if pool.hosts and pool.hosts.labels:
         return dict(sorted(pool.hosts.labels.items()))
     return {node_labels.POOL: pool.name}
-
-
-def layers(pool: PoolSpec, cat: Catalog) -> int:
-    """Network layers that EC2 names for the pool's machines; 0 where it names none, and on the premises."""
-    found = [cat.instances[name].topology_layers for name in pool.types if name in cat.instances]
-    return min(found, default=0)
-
-
-def placed_by_topology(pool: PoolSpec, cat: Catalog) -> bool:
-    """Whether Kueue places the pool's jobs by network layer: it sees only nodes that are there, so not where any are
-    bought when a job waits. Those of a block are all there while its queue is open.
-    """
-    return not nodes.sizes_itself(pool) and layers(pool, cat) > 0

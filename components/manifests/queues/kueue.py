@@ -12,8 +12,8 @@ from typing import Any, Final
 from components.catalog import Catalog
 from components.manifests import quantities
 from components.manifests.nodes import whole_node
-from components.planning.shares import queue_cards
-from components.spec.pools import Block, PoolSpec
+from components.planning.pool import Pool, of_stack
+from components.spec.pools import Block
 from components.spec.quantities import Cards, Nodes
 from components.spec.queues import QueueSpec
 from components.spec.stack import StackSpec
@@ -61,54 +61,50 @@ def topology(layers: int) -> Manifest:
     return _object("Topology", topology_name(layers), {"levels": [{"nodeLabel": label} for label in levels]})
 
 
-def flavor_name(pool: PoolSpec, cat: Catalog) -> str:
+def flavor_name(pool: Pool) -> str:
     """The pool's name, and its topology's where it has one: a flavor's topology can't be changed, so another one is
     another flavor.
     """
-    return (
-        f"{pool.name}-{topology_name(whole_node.layers(pool, cat))}"
-        if whole_node.placed_by_topology(pool, cat)
-        else pool.name
-    )
+    return f"{pool.name}-{topology_name(pool.layers)}" if pool.placed_by_topology else pool.name
 
 
-def flavor(pool: PoolSpec, cat: Catalog) -> Manifest:
+def flavor(pool: Pool) -> Manifest:
     """The pool's nodes as a flavor. It names a topology only where its nodes are there before the job."""
-    spec: Manifest = {"nodeLabels": whole_node.labels_of(pool)}
-    found = whole_node.tolerations(pool, cat)
+    spec: Manifest = {"nodeLabels": whole_node.labels_of(pool.spec)}
+    found = whole_node.tolerations(pool)
     if found:
         spec["tolerations"] = found
-    if whole_node.placed_by_topology(pool, cat):
-        spec["topologyName"] = topology_name(whole_node.layers(pool, cat))
-    return _object("ResourceFlavor", flavor_name(pool, cat), spec)
+    if pool.placed_by_topology:
+        spec["topologyName"] = topology_name(pool.layers)
+    return _object("ResourceFlavor", flavor_name(pool), spec)
 
 
-def quota_nodes(queue: QueueSpec, pool: PoolSpec, cat: Catalog) -> Nodes:
+def quota_nodes(queue: QueueSpec, pool: Pool) -> Nodes:
     """Nodes that the queue may fill, a started one counted whole."""
-    machine = whole_node.machine_of(pool, cat)
+    machine = whole_node.machine_of(pool)
     per_node = machine.cards if machine else Cards(0)
     if per_node.count:
-        cards = Cards(queue.cards if queue.cards is not None else queue_cards(pool, cat))
+        cards = Cards(queue.cards if queue.cards is not None else pool.cards_to_share)
         return cards.whole_nodes(per_node) + Nodes(1 if cards.rest(per_node).count else 0)
-    return Nodes(queue.nodes if queue.nodes is not None else max(pool.max_nodes - pool.spares, 0))
+    return Nodes(queue.nodes if queue.nodes is not None else max(pool.spec.max_nodes - pool.spec.spares, 0))
 
 
-def quota(queue: QueueSpec, pool: PoolSpec, cat: Catalog) -> dict[str, str]:
+def quota(queue: QueueSpec, pool: Pool) -> dict[str, str]:
     """What the queue may use at once, by resource; cards exactly as many as it names."""
-    machine = whole_node.machine_of(pool, cat)
+    machine = whole_node.machine_of(pool)
     if machine is None:
         return {}
-    amounts = machine.quota(quota_nodes(queue, pool, cat))
+    amounts = machine.quota(quota_nodes(queue, pool))
     if machine.resource_name and machine.cards.count:
         amounts[machine.resource_name] = quantities.whole(
-            queue.cards if queue.cards is not None else queue_cards(pool, cat)
+            queue.cards if queue.cards is not None else pool.cards_to_share
         )
     return amounts
 
 
-def part_of(count: int | None, pool: PoolSpec, cat: Catalog) -> dict[str, str] | None:
+def part_of(count: int | None, pool: Pool) -> dict[str, str] | None:
     """So many cards of the pool, or nodes of one without cards, with all that their nodes hold; None for no limit."""
-    machine = whole_node.machine_of(pool, cat)
+    machine = whole_node.machine_of(pool)
     if machine is None or count is None:
         return None
     if not machine.cards.count:
@@ -118,11 +114,11 @@ def part_of(count: int | None, pool: PoolSpec, cat: Catalog) -> dict[str, str] |
     return amounts | ({machine.resource_name: quantities.whole(count)} if machine.resource_name else {})
 
 
-def cluster_queue(queue: QueueSpec, pool: PoolSpec, cat: Catalog) -> Manifest:
-    amounts = quota(queue, pool, cat)
+def cluster_queue(queue: QueueSpec, pool: Pool) -> Manifest:
+    amounts = quota(queue, pool)
     limits = {
-        "borrowingLimit": part_of(queue.borrow, pool, cat),
-        "lendingLimit": part_of(queue.lend, pool, cat),
+        "borrowingLimit": part_of(queue.borrow, pool),
+        "lendingLimit": part_of(queue.lend, pool),
     }
     resources = [
         {"name": name, "nominalQuota": amount, **{key: part[name] for key, part in limits.items() if part is not None}}
@@ -138,12 +134,12 @@ def cluster_queue(queue: QueueSpec, pool: PoolSpec, cat: Catalog) -> Manifest:
         },
         "flavorFungibility": {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"},
         "resourceGroups": [
-            {"coveredResources": list(amounts), "flavors": [{"name": flavor_name(pool, cat), "resources": resources}]}
+            {"coveredResources": list(amounts), "flavors": [{"name": flavor_name(pool), "resources": resources}]}
         ],
     }
     # For pools of Capacity Blocks the policy is the block clock's: said here, a deployment would open a queue that it
     # holds.
-    if queue.hold or not isinstance(pool.capacity, Block):
+    if queue.hold or not isinstance(pool.spec.capacity, Block):
         spec["stopPolicy"] = "Hold" if queue.hold else "None"
     if queue.cohort:
         spec["cohortName"] = queue.cohort
@@ -181,17 +177,17 @@ class QueueObjects:
 
 def objects(stack: StackSpec, cat: Catalog) -> QueueObjects:
     """Everything Kueue needs for the stack's queues; queues that name an unknown pool are a rule's business."""
-    pools = {pool.name: pool for pool in stack.pools}
+    pools = {pool.name: pool for pool in of_stack(stack, cat)}
     queues = sorted((queue for queue in stack.queues if queue.pool in pools), key=lambda queue: queue.name)
     used = [pools[name] for name in sorted({queue.pool for queue in queues})]
-    depths = sorted({whole_node.layers(pool, cat) for pool in used if whole_node.placed_by_topology(pool, cat)})
+    depths = sorted({pool.layers for pool in used if pool.placed_by_topology})
     return QueueObjects(
         topologies={topology_name(depth): topology(depth) for depth in depths},
-        flavors={pool.name: flavor(pool, cat) for pool in used},
+        flavors={pool.name: flavor(pool) for pool in used},
         cohorts={
             name: _object("Cohort", name, {}) for name in sorted({queue.cohort for queue in queues if queue.cohort})
         },
-        cluster_queues={queue.name: cluster_queue(queue, pools[queue.pool], cat) for queue in queues},
+        cluster_queues={queue.name: cluster_queue(queue, pools[queue.pool]) for queue in queues},
         local_queues={queue.name: local_queue(queue) for queue in queues},
         priorities={word: workload_priority(word) for word in PRIORITIES},
     )

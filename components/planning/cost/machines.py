@@ -99,19 +99,7 @@ def _machines(
     middle = sum((a + b) / 2 for a, b in known) / len(known)
     unverified = any(given.cat.prices.machine_unverified(each, given.region, buying) for each in machines)
     if window:
-        hours = min((window.end - window.start) / timedelta(hours=1), HOURS)
-        usd = window.nodes * hours * middle
-        basis = f"{window.nodes:,} machines x {middle:g} USD x {hours:,.0f} h of the block in a month (prepaid)"
-        yield Line(
-            what=label,
-            urn=group.urn,
-            low=usd,
-            expected=usd,
-            high=usd,
-            basis=basis,
-            commitment=_until(window),
-            unverified=unverified,
-        )
+        yield _block_month(label, group.urn, window, middle, unverified=unverified)
         yield _block(label, group.urn, window, middle)
         return
     low, expected, high = (sizes[2],) * 3 if reserved else sizes
@@ -143,6 +131,22 @@ def _machines(
 def _window(reserved: str, given: Setting) -> Window | None:
     pools = given.stack.pools if given.stack else ()
     return next((each for pool in pools for each in windows(pool) if each.reservation == reserved), None)
+
+
+def _block_month(label: str, urn: str, window: Window, rate: float, *, unverified: bool) -> Line:
+    """A month of a prepaid block, or as much of the month as the block lasts; `rate` is in USD a machine and hour."""
+    hours = min((window.end - window.start) / timedelta(hours=1), HOURS)
+    usd = window.nodes * hours * rate
+    return Line(
+        what=label,
+        urn=urn,
+        low=usd,
+        expected=usd,
+        high=usd,
+        basis=f"{window.nodes:,} machines x {rate:g} USD x {hours:,.0f} h of the block in a month (prepaid)",
+        commitment=_until(window),
+        unverified=unverified,
+    )
 
 
 def _until(window: Window) -> str:

@@ -13,7 +13,8 @@ from components.catalog import Catalog
 from components.naming import listed
 from components.planning import blocks, nodes, placement
 from components.planning.blocks import Window, stamp
-from components.planning.rules.pools import alike, known, on_aws, placeable, type_path
+from components.planning.pool import Pool
+from components.planning.rules.pools import alike, on_aws, type_path
 from components.planning.rules.registry import rule
 from components.problems import Problem
 from components.spec.base import SEALED
@@ -147,7 +148,7 @@ def block_is_complete(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
         if len(pool.types) > 1:
             said = f"a Capacity Block holds machines of one type, and the pool names {listed(pool.types)}"
             yield Problem(id="block-several-types", path=f"{path}.instance_types", said=said, hint="use instance_type")
-        machines = known(pool, cat)
+        machines = Pool(pool, cat).machines
         if machines and not machines[0].capacity_block and not machines[0].ultraserver:
             said = f"{machines[0].name} is not sold in Capacity Blocks"
             others = sorted(
@@ -260,11 +261,11 @@ def _overlap(found: tuple[Window, ...]) -> str:
 def spot_can_be_lost(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Spot is for work that loses a machine without losing the rest, on several types of which one is there."""
     for path, pool in on_aws(stack):
-        machines = known(pool, cat)
+        machines = Pool(pool, cat).machines
         if not machines or nodes.capacity_kind(pool, spot_preprocessing=stack.spot_preprocessing) != "spot":
             continue
         unknown_fabric = pool.fabric is not None and pool.fabric not in fabrics.FABRICS
-        open_group = not unknown_fabric and fabrics.of_pool(pool, cat).open_group
+        open_group = not unknown_fabric and Pool(pool, cat).fabric.open_group
         if pool.purpose == "training" or open_group:
             what = "a training pool" if pool.purpose == "training" else "a pool with EFA"
             said = f"spot on {what}: losing one machine at two minutes' notice stops the job on all of them"
@@ -303,7 +304,7 @@ def spot_can_be_lost(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
 def on_demand_is_meant(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Machines with cards bought by the hour at once: a warning with their price, before they are bought."""
     for path, pool in on_aws(stack):
-        machines = known(pool, cat)
+        machines = Pool(pool, cat).machines
         kind = nodes.capacity_kind(pool, spot_preprocessing=stack.spot_preprocessing)
         if (
             not machines
@@ -341,9 +342,10 @@ def node_groups_fit_cluster(stack: StackSpec, cat: Catalog) -> Iterator[Problem]
     limit = cat.limits.node_groups_per_cluster
     counts = list[tuple[str, int]]()
     for _, pool in on_aws(stack):
-        if not placeable(pool, cat):
+        found = Pool(pool, cat)
+        if not found.placeable:
             return
-        counts.append((pool.name, placement.groups(pool, cat=cat)))
+        counts.append((pool.name, placement.groups(found)))
     system = 1 if stack.cluster else 0
     total = sum(count for _, count in counts) + system
     if total > limit.value:

@@ -11,11 +11,10 @@ from components import fabrics
 from components.catalog import Catalog, InstanceType
 from components.fabrics import efa
 from components.naming import did_you_mean, listed
-from components.planning import nodes
-from components.planning.rules.pools import known, on_aws, type_path
+from components.planning.pool import Pool
+from components.planning.rules.pools import on_aws, type_path
 from components.planning.rules.registry import rule
 from components.problems import Problem
-from components.spec.pools import PoolSpec
 from components.spec.stack import StackSpec
 
 _OWN_GROUPS = ("the cluster's", "the compute network's", "EFA's")
@@ -42,7 +41,7 @@ def fabric_fits_machines(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
         if pool.fabric not in fabrics.FABRICS:
             continue
         fabric = fabrics.FABRICS[pool.fabric]
-        machines: list[fabrics.Node] = [pool.hosts] if pool.hosts else list(known(pool, cat))
+        machines: list[fabrics.Node] = [pool.hosts] if pool.hosts else list(Pool(pool, cat).machines)
         for machine in machines:
             reason = fabric.refusal(pool, machine)
             if reason:
@@ -104,8 +103,8 @@ def hosts_keep_less_than_they_have(stack: StackSpec, cat: Catalog) -> Iterator[P
 def efa_layouts_are_one(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """One template lays out the interfaces of all types of a pool, and some families' EFA talks to no other's."""
     for path, pool in on_aws(stack):
-        machines = known(pool, cat)
-        if len(machines) < 2 or not _asks_for_efa(pool, cat):
+        machines = Pool(pool, cat).machines
+        if len(machines) < 2 or not Pool(pool, cat).has_efa:
             continue
         first = machines[0]
         for place, other in enumerate(machines[1:], start=1):
@@ -137,11 +136,12 @@ def _efa(machine: InstanceType) -> str:
 def efa_is_whole(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Fewer interfaces than the type takes cost their share of the bandwidth; more don't exist."""
     for path, pool in on_aws(stack):
-        if pool.efa_interfaces is None or not known(pool, cat):
+        found = Pool(pool, cat)
+        if pool.efa_interfaces is None or not found.machines:
             continue
-        machine, where = known(pool, cat)[0], f"{path}.efa_interfaces"
+        machine, where = found.machines[0], f"{path}.efa_interfaces"
         most = machine.network.max_efa
-        if not _asks_for_efa(pool, cat):
+        if not Pool(pool, cat).has_efa:
             said = f'pool "{pool.name}" has no EFA'
             yield Problem(id="efa-count", path=where, said=said, hint="take it out, or use fabric: efa")
         elif pool.efa_interfaces > most:
@@ -159,8 +159,8 @@ def efa_is_whole(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
 def efa_carries_rdma(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Some cheap types have EFA without RDMA: messages pass through the host's memory."""
     for path, pool in on_aws(stack):
-        machines = known(pool, cat)
-        if not machines or not _asks_for_efa(pool, cat):
+        machines = Pool(pool, cat).machines
+        if not machines or not Pool(pool, cat).has_efa:
             continue
         machine = machines[0]
         if machine.efa and machine.network.rdma_read is False and machine.network.rdma_write is False:
@@ -174,18 +174,15 @@ def efa_carries_rdma(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             )
 
 
-def _asks_for_efa(pool: PoolSpec, cat: Catalog) -> bool:
-    return (pool.fabric is None or pool.fabric in fabrics.FABRICS) and nodes.has_efa(pool, cat)
-
-
 @rule(each="pools")
 def security_groups_fit_interface(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """An interface carries at most five groups, three of them ours."""
     limit = cat.limits.security_groups_per_interface.value
     for path, pool in on_aws(stack):
-        if not known(pool, cat) or (pool.fabric is not None and pool.fabric not in fabrics.FABRICS):
+        found = Pool(pool, cat)
+        if not found.machines or not found.fabric_known:
             continue
-        own = _OWN_GROUPS if fabrics.of_pool(pool, cat).open_group else _OWN_GROUPS[:2]
+        own = _OWN_GROUPS if found.fabric.open_group else _OWN_GROUPS[:2]
         if len(own) + len(pool.security_groups) > limit:
             said = (
                 f"{len(pool.security_groups)} security groups beside {listed(own)} are more than the {limit} of an"

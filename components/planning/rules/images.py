@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from components.accelerators import NoImageFamily
 from components.catalog import Catalog, ImageFamily, InstanceType
 from components.naming import did_you_mean, listed
-from components.planning import nodes
-from components.planning.rules.pools import driven, known, on_aws
+from components.planning.pool import Pool
+from components.planning.rules.pools import driven, on_aws
 from components.planning.rules.registry import rule
 from components.problems import Problem
 from components.spec.pools import PoolSpec
@@ -31,7 +31,7 @@ def pool_image_fits(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     needs.
     """
     for path, pool in on_aws(stack):
-        machines = known(pool, cat)
+        machines = Pool(pool, cat).machines
         if pool.image_id and pool.image_release:
             said = "image_id and image_release are both given, and an own image has no release of EKS'"
             yield Problem(id="image-twice", path=f"{path}.image_release", said=said, hint="keep one of the two")
@@ -80,7 +80,7 @@ def _image(path: str, pool: PoolSpec, machine: InstanceType, cat: Catalog) -> It
     if pool.image_id or pool.image_family:
         return
     try:
-        chosen = nodes.image(pool, cat).name
+        chosen = Pool(pool, cat).image.name
     except NoImageFamily as missing:
         chosen, reason = None, str(missing)
     else:
@@ -99,9 +99,9 @@ def pool_image_is_recent(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """A newer release than the pinned one is reported, never applied."""
     version = stack.cluster.version if stack.cluster else None
     for path, pool in on_aws(stack):
-        if not version or not pool.image_release or pool.image_id or not known(pool, cat):
+        if not version or not pool.image_release or pool.image_id or not Pool(pool, cat).machines:
             continue
-        family = cat.images.families.get(pool.image_family or "") or _usual(pool, cat)
+        family = cat.images.families.get(pool.image_family or "") or _usual(Pool(pool, cat))
         newest = cat.images.release(family.name, version) if family else None
         if newest and newest != pool.image_release and _dated(newest) > _dated(pool.image_release):
             said = f'release "{pool.image_release}" has a successor in the catalog'
@@ -109,9 +109,9 @@ def pool_image_is_recent(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             yield Problem(id="image-release-newer", path=f"{path}.image_release", said=said, hint=hint, severity="note")
 
 
-def _usual(pool: PoolSpec, cat: Catalog) -> ImageFamily | None:
+def _usual(pool: Pool) -> ImageFamily | None:
     try:
-        return nodes.image(pool, cat)
+        return pool.image
     except LookupError:
         return None
 
@@ -125,7 +125,8 @@ def _dated(release: str) -> tuple[int, ...]:
 def pool_root_is_large(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Training images are tens of GiB, and gp3 sells operations and throughput by size."""
     for path, pool in on_aws(stack):
-        if known(pool, cat) and known(pool, cat)[0].cards and pool.root_volume_gib < SMALLEST_ROOT_GIB:
+        machines = Pool(pool, cat).machines
+        if machines and machines[0].cards and pool.root_volume_gib < SMALLEST_ROOT_GIB:
             said = f"{pool.root_volume_gib} GiB fill up with two or three training images, and the node drains itself"
             yield Problem(
                 id="root-volume-small",

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from components.accelerators import NoImageFamily
 from components.catalog import Catalog
 from components.planning import node_images, nodes
-from components.planning.rules.pools import driven, known, on_aws
+from components.planning.pool import Pool
+from components.planning.rules.pools import driven, on_aws
 from components.planning.rules.registry import rule
 from components.problems import Problem
 from components.spec.pools import PoolSpec, Reservation
@@ -16,7 +17,8 @@ from components.spec.stack import StackSpec
 
 def _bought(stack: StackSpec, cat: Catalog) -> Iterator[tuple[str, PoolSpec]]:
     for path, pool in on_aws(stack):
-        if nodes.bought_nodes(pool) and known(pool, cat) and driven(known(pool, cat)[0]):
+        machines = Pool(pool, cat).machines
+        if nodes.bought_nodes(pool) and machines and driven(machines[0]):
             yield path, pool
 
 
@@ -53,7 +55,7 @@ def bought_image_is_pinned(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     version = stack.cluster.version if stack.cluster else None
     for path, pool in _bought(stack, cat):
         try:
-            family = nodes.image(pool, cat)
+            family = Pool(pool, cat).image
         except (NoImageFamily, LookupError):
             continue
         if version is None or pool.image_id or family.ends:
@@ -107,7 +109,8 @@ def number_of_a_bought_pool_is_its_most(stack: StackSpec, cat: Catalog) -> Itera
 def repairs_need_repair(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Answers to single reasons are part of the repair that is switched off."""
     for path, pool in on_aws(stack):
-        if pool.repairs and known(pool, cat) and not nodes.repaired(pool, cat) and nodes.fixed_nodes(pool):
+        found = Pool(pool, cat)
+        if pool.repairs and found.machines and not found.repaired and nodes.fixed_nodes(pool):
             why = (
                 "node_repair is false"
                 if pool.node_repair is False

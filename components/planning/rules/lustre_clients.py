@@ -11,8 +11,7 @@ from components.accelerators import NoImageFamily
 from components.catalog import Catalog
 from components.file_systems.lustre import efa_clients
 from components.naming import listed
-from components.planning import nodes
-from components.planning.address_needs import accelerated
+from components.planning.pool import Pool
 from components.planning.rules.registry import rule
 from components.problems import Problem
 from components.spec.stack import StackSpec
@@ -28,7 +27,7 @@ def _with_efa(stack: StackSpec) -> Iterator[tuple[str, LustreSpec]]:
 @rule(each="storage.lustre")
 def machines_reach_lustre_over_efa(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """At least one type of the training pools can use EFA to FSx."""
-    pools = [pool for pool in stack.pools if pool.purpose == "training" and accelerated(pool, cat)]
+    pools = [pool for pool in stack.pools if pool.purpose == "training" and Pool(pool, cat).in_compute_network]
     types = {name for pool in pools for name in pool.types}
     unable = sorted(name for name in types if name in cat.instances and not cat.instances[name].lustre_efa_client)
     for path, _ in _with_efa(stack):
@@ -43,7 +42,7 @@ def images_set_efa_up_for_lustre(stack: StackSpec, cat: Catalog) -> Iterator[Pro
     for path, system in _with_efa(stack):
         for pool in efa_clients.able(system.zone, stack, cat):
             try:
-                family = nodes.image(pool, cat)
+                family = pool.image
             except (KeyError, NoImageFamily):
                 continue  # an image that doesn't exist has its own rule
             if family.runs_scripts:
@@ -52,9 +51,7 @@ def images_set_efa_up_for_lustre(stack: StackSpec, cat: Catalog) -> Iterator[Pro
                 f'nodes of "{pool.name}" reach "{system.name}" over TCP: {family.name} runs no script, which would set'
                 " LNet up for EFA"
             )
-            others = [
-                name for name in nodes.instance(pool, cat).image_families if cat.images.family(name).system == "al2023"
-            ]
+            others = [name for name in pool.instance.image_families if cat.images.family(name).system == "al2023"]
             hint = f"use {listed(others, 'or')} for the pool, or efa: false" if others else "use efa: false"
             yield Problem(id="lustre-efa-image", path=path, said=said, hint=hint, severity="warning")
 
@@ -72,7 +69,7 @@ def connections_suffice_for_efa(stack: StackSpec, cat: Catalog) -> Iterator[Prob
         for pool in beside:
             if counts[pool.name]:
                 continue
-            said = f'the {pool.max_nodes:,} nodes of "{pool.name}" reach "{system.name}" over TCP: '
+            said = f'the {pool.spec.max_nodes:,} nodes of "{pool.name}" reach "{system.name}" over TCP: '
             said += f"FSx serves {most:,} EFA interfaces of all clients together"
             hint = "nothing to do where TCP carries a node's share" if served else "use efa: false, or fewer nodes"
             yield Problem(

@@ -16,14 +16,14 @@ from components.naming import listed
 from components.planning import addresses, endpoints
 from components.planning.address_needs import (
     Need,
-    accelerated,
     compute_needs,
     control_need,
     management_needs,
     management_share,
 )
 from components.planning.placement import pool_zones
-from components.planning.rules.pools import known, on_aws
+from components.planning.pool import Pool
+from components.planning.rules.pools import on_aws
 from components.planning.rules.registry import rule
 from components.problems import Problem
 from components.spec.network import NetworkSpec
@@ -106,7 +106,7 @@ def _not_in_network(path: str, zone: str, zones: tuple[str, ...]) -> Problem:
 
 def _reckoned(stack: StackSpec, cat: Catalog) -> bool:
     """Whether every pool's machines are known: those of an unknown type might lie in either network."""
-    return all(known(pool, cat) for _, pool in on_aws(stack))
+    return all(Pool(pool, cat).machines for _, pool in on_aws(stack))
 
 
 def _ranges(stack: StackSpec) -> list[tuple[str, str]]:
@@ -260,11 +260,11 @@ def _beyond_every_range(stack: StackSpec, cat: Catalog, fullest: Need) -> str:
     """
     room = 2 ** (32 - addresses.LARGEST - 4) - addresses.RESERVED
     generic = "no range is large enough: spread the pools over more zones, or use fewer nodes"
-    crowd = [pool for _, pool in on_aws(stack) if known(pool, cat) and not accelerated(pool, cat)]
+    crowd = [pool for _, pool in on_aws(stack) if Pool(pool, cat).machines and not Pool(pool, cat).in_compute_network]
     if not crowd:
         return generic
     pool = max(crowd, key=lambda each: each.max_nodes)
-    zones = len(pool_zones(pool, stack.zones, cat))
+    zones = len(pool_zones(Pool(pool, cat), stack.zones))
     own = management_share(pool, zones)
     each_zone = (room - (fullest.addresses - own.addresses)) // (own.addresses // own.nodes)
     if each_zone < 1:

@@ -9,13 +9,14 @@ import json
 import re
 from collections.abc import Iterator
 
-from components import accelerators, fabrics, node_labels
+from components import accelerators, node_labels
 from components.catalog import Catalog, InstanceType, UnknownInstanceType
 from components.naming import did_you_mean, listed
 from components.planning import nodes
+from components.planning.pool import Pool
 from components.planning.rules.registry import rule
 from components.problems import Problem
-from components.spec.pools import NodeRange, PoolSpec, Reservation
+from components.spec.pools import NodeRange, PoolSpec
 from components.spec.stack import StackSpec
 
 MOST_TAINTS = 50
@@ -31,19 +32,6 @@ def on_aws(stack: StackSpec) -> Iterator[tuple[str, PoolSpec]]:
     for index, pool in enumerate(stack.pools):
         if pool.types:
             yield f"pools[{index}]", pool
-
-
-def known(pool: PoolSpec, cat: Catalog) -> list[InstanceType]:
-    """The pool's types, when the catalog knows every one of them; else none, and the rule on names reports it."""
-    return [cat.instances[name] for name in pool.types] if all(name in cat.instances for name in pool.types) else []
-
-
-def placeable(pool: PoolSpec, cat: Catalog) -> bool:
-    """Whether the pool's node groups can be planned; where they can't, another rule reports the word at fault."""
-    capacity = pool.capacity
-    if isinstance(capacity, Reservation) and capacity.sizes and set(capacity.sizes) != set(capacity.ids):
-        return False
-    return bool(known(pool, cat)) and (pool.fabric is None or pool.fabric in fabrics.FABRICS)
 
 
 def driven(machine: InstanceType) -> bool:
@@ -137,7 +125,7 @@ def pool_types_exist(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
 def pool_types_are_driven(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Cards need an adapter; UltraServers need more than a node group."""
     for path, pool in on_aws(stack):
-        for place, machine in enumerate(known(pool, cat)):
+        for place, machine in enumerate(Pool(pool, cat).machines):
             where = type_path(path, pool, place)
             if machine.ultraserver:
                 sizes = listed(sorted(machine.ultraserver.values()), "or")
@@ -171,7 +159,7 @@ def hosts_have_a_known_vendor(stack: StackSpec, cat: Catalog) -> Iterator[Proble
 def pool_types_are_alike(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """The autoscaler, the queue and the launch template assume one size of machine per pool."""
     for path, pool in on_aws(stack):
-        machines = known(pool, cat)
+        machines = Pool(pool, cat).machines
         for place, machine in enumerate(machines[1:], start=1):
             first = machines[0]
             where = f"{path}.instance_types[{place}]"
@@ -268,9 +256,10 @@ def pool_labels_are_its_own(stack: StackSpec, cat: Catalog) -> Iterator[Problem]
 def pool_taints_differ(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """EKS takes a taint once, and at most 50."""
     for path, pool in on_aws(stack):
-        if not known(pool, cat):
+        machines = Pool(pool, cat).machines
+        if not machines:
             continue
-        family = accelerators.of(known(pool, cat)[0])
+        family = accelerators.of(machines[0])
         seen = {(family.taint_key, family.eks_taint_effect)} if family else set[tuple[str, str]]()
         for place, taint in enumerate(pool.taints):
             effect = nodes.eks_effect(taint.effect)
@@ -294,8 +283,8 @@ def pool_taints_differ(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
 def pool_facts_are_checked(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Facts that no primary source was read for, where a declared node depends on them."""
     for path, pool in on_aws(stack):
-        for place, machine in enumerate(known(pool, cat)):
-            efa = machine.efa and _has_efa(pool, cat)
+        for place, machine in enumerate(Pool(pool, cat).machines):
+            efa = machine.efa and Pool(pool, cat).has_efa
             weak = sorted(
                 fact
                 for fact in machine.unverified
@@ -307,7 +296,3 @@ def pool_facts_are_checked(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
                 yield Problem(
                     id="type-unverified", path=type_path(path, pool, place), said=said, hint=hint, severity="note"
                 )
-
-
-def _has_efa(pool: PoolSpec, cat: Catalog) -> bool:
-    return (pool.fabric is None or pool.fabric in fabrics.FABRICS) and nodes.has_efa(pool, cat)

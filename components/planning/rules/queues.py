@@ -9,8 +9,8 @@ from components import fabrics
 from components.catalog import Catalog
 from components.naming import did_you_mean, listed
 from components.planning import nodes
+from components.planning.pool import Pool
 from components.planning.rules.registry import rule, until_unread
-from components.planning.shares import cards_per_node, queue_cards
 from components.problems import Problem
 from components.spec.pools import OnDemand, PoolSpec
 from components.spec.queues import QueueSpec
@@ -65,7 +65,8 @@ def queues_fit_pool(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
 
 def _over_pool(pool: PoolSpec, queues: list[tuple[str, QueueSpec]], cat: Catalog) -> Iterator[Problem]:
     if queues:
-        per_node, available = cards_per_node(pool, cat), queue_cards(pool, cat)
+        found = Pool(pool, cat)
+        per_node, available = found.cards, found.cards_to_share
         asked = sum(queue.cards or 0 for _, queue in queues)
         if not per_node or asked <= available:
             return
@@ -86,13 +87,13 @@ def queue_holds_whole_nodes(stack: StackSpec, cat: Catalog) -> Iterator[Problem]
     """Workers own whole nodes: cards beyond the last whole node are never used."""
     pools = _pools(stack)
     for path, queue in _indexed(stack):
-        per_node = cards_per_node(pools[queue.pool], cat) if queue.pool in pools else 0
+        per_node = Pool(pools[queue.pool], cat).cards if queue.pool in pools else 0
         if not per_node or not queue.cards or queue.cards % per_node == 0:
             continue
         below, rest = queue.cards - queue.cards % per_node, queue.cards % per_node
         said = f"{queue.cards} cards are no whole number of nodes of {per_node}: the last {rest} can never be used"
         # A number beyond the pool's own would only be told next.
-        there = queue_cards(pools[queue.pool], cat)
+        there = Pool(pools[queue.pool], cat).cards_to_share
         fitting = [str(each) for each in (below, below + per_node) if 0 < each <= there]
         better = f"use {listed(fitting or [there or per_node], 'or')}"
         if below:
@@ -110,7 +111,7 @@ def queue_counts_what_its_pool_has(stack: StackSpec, cat: Catalog) -> Iterator[P
         pool = pools.get(queue.pool)
         if pool is None or (pool.types and not any(name in cat.instances for name in pool.types)):
             continue
-        per_node = cards_per_node(pool, cat)
+        per_node = Pool(pool, cat).cards
         if queue.cards is not None and not per_node:
             said = f'pool "{pool.name}" has no cards to hand out'
             yield Problem(
@@ -138,8 +139,9 @@ def pool_is_handed_out(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Cards without a queue can't be used by a task."""
     named = {queue.pool for queue in stack.queues}
     for index, pool in enumerate(stack.pools):
-        if stack.queues and pool.name not in named and queue_cards(pool, cat) > 0:
-            said = f'no queue hands out the {queue_cards(pool, cat)} cards of pool "{pool.name}": no task can run there'
+        cards = Pool(pool, cat).cards_to_share
+        if stack.queues and pool.name not in named and cards > 0:
+            said = f'no queue hands out the {cards} cards of pool "{pool.name}": no task can run there'
             hint = f"add {{name: {pool.name}, pool: {pool.name}}} to queues"
             yield Problem(
                 id="pool-without-queue", path=f"pools[{index}].name", said=said, hint=hint, severity="warning"
@@ -159,7 +161,7 @@ def placement_needs_nodes(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
                 " when a job waits"
             )
             usual = pool.fabric is None or pool.fabric in fabrics.FABRICS
-            if usual and isinstance(pool.capacity, OnDemand) and fabrics.of_pool(pool, cat).open_group:
+            if usual and isinstance(pool.capacity, OnDemand) and Pool(pool, cat).fabric.open_group:
                 said += "; a cluster placement group keeps them near each other"
             hint = "use a fixed number of nodes for jobs whose speed depends on which neighbours they get"
             yield Problem(id="placement-from-zero", path=f"pools[{index}].nodes", said=said, hint=hint, severity="note")

@@ -11,7 +11,7 @@ from components.catalog import Catalog, regions
 from components.file_systems.lustre import plan as lustre_plan
 from components.naming import did_you_mean, listed, nearest
 from components.planning import mounted_folders
-from components.planning.address_needs import accelerated
+from components.planning.pool import Pool
 from components.planning.rules.lustre import deployment_of, systems
 from components.planning.rules.registry import rule
 from components.planning.rules.zones import offering
@@ -43,7 +43,7 @@ def file_system_lies_beside_training(stack: StackSpec, cat: Catalog) -> Iterator
         pool
         for pool in stack.pools
         if pool.purpose in _TRAINS
-        and accelerated(pool, cat)
+        and Pool(pool, cat).in_compute_network
         and pool.zone in stack.zones
         and pool.zone in offering(pool, stack, cat)
     ]
@@ -91,7 +91,12 @@ def pools_have_a_file_system_beside_them(stack: StackSpec, cat: Catalog) -> Iter
         return
     zones = {each.zone for each in found}
     for index, pool in enumerate(stack.pools):
-        if pool.purpose not in _TRAINS or not accelerated(pool, cat) or pool.zone is None or pool.zone in zones:
+        if (
+            pool.purpose not in _TRAINS
+            or not Pool(pool, cat).in_compute_network
+            or pool.zone is None
+            or pool.zone in zones
+        ):
             continue
         if not any(other.zone in zones for other in stack.pools if other.purpose in _TRAINS):
             continue  # then the file system stands in the wrong zone, which has its own rule

@@ -17,8 +17,8 @@ from components.catalog import Catalog, regions
 from components.catalog.contract import WORDS
 from components.naming import did_you_mean, listed
 from components.planning import credentials
+from components.planning.pool import Pool
 from components.planning.rules.registry import until_unread
-from components.planning.shares import cards_per_node, queue_cards
 from components.problems import Problem
 from components.spec.form import SelfHosted
 from components.spec.pools import HostSpec, PoolSpec
@@ -60,7 +60,7 @@ class Case:
             return 0
         if self.pool.types and not any(name in self.cat.instances for name in self.pool.types):
             raise UnreadError("types")
-        return cards_per_node(self.pool, self.cat)
+        return Pool(self.pool, self.cat).cards
 
     @property
     def cards(self) -> int:
@@ -69,7 +69,7 @@ class Case:
     @property
     def processes_per_node(self) -> int:
         """One on each card, or as many as the family wants: what parallelism divides."""
-        node = fabrics.node_of(self.pool, self.cat) if self.pool else None
+        node = Pool(self.pool, self.cat).node if self.pool else None
         instance = None if isinstance(node, HostSpec) else node
         vendor = node.vendor if isinstance(node, HostSpec) else ""
         return accelerators.processes_per_node(instance, vendor, self.per_node)
@@ -136,7 +136,8 @@ def fits_pool_and_queue(case: Case) -> Iterator[Problem]:
     if nodes > pool.max_nodes - pool.spares:
         room = pool.max_nodes - pool.spares
         kept = f" ({pool.max_nodes} - {pool.spares} spares)" if pool.spares else ""
-        have = f"{room} nodes{kept} = {queue_cards(pool, case.cat)} cards" if case.per_node else f"{room} nodes{kept}"
+        cards = f" = {Pool(pool, case.cat).cards_to_share} cards" if case.per_node else ""
+        have = f"{room} nodes{kept}{cards}"
         said = f'the task asks for {unit}; pool "{pool.name}" carries {have}'
         yield Problem(id="task-over-pool", path="resources.nodes", said=said, hint=f"use at most {room} nodes")
         return
@@ -361,7 +362,7 @@ _SLOWER = frozenset(name for name, _ in _SLOW_VALUES)
 
 def _fabric(case: Case) -> fabrics.Fabric:
     assert case.pool is not None
-    node = fabrics.node_of(case.pool, case.cat)
+    node = Pool(case.pool, case.cat).node
     return fabrics.of(case.pool, node) if node is not None else fabrics.FABRICS["tcp"]
 
 

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from components.catalog import Catalog
 from components.planning import placement, turnover
-from components.planning.rules.pools import known, on_aws, placeable
+from components.planning.pool import Pool
+from components.planning.rules.pools import on_aws
 from components.planning.rules.registry import rule
 from components.problems import Problem
 from components.spec.stack import StackSpec
@@ -19,10 +20,11 @@ from components.spec.stack import StackSpec
 def updates_end_in_time(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """A group that is updated a few nodes at a time ends after the longest wait."""
     for path, pool in on_aws(stack):
-        if pool.update_max_unavailable is None or not placeable(pool, cat):
+        found = Pool(pool, cat)
+        if pool.update_max_unavailable is None or not found.placeable:
             continue
-        most = placement.largest_group(pool, cat=cat)
-        pace = turnover.of_group(most, wanted=pool.update_max_unavailable, has_cards=known(pool, cat)[0].cards > 0)
+        most = placement.largest_group(found)
+        pace = turnover.of_group(most, wanted=pool.update_max_unavailable, has_cards=found.machines[0].cards > 0)
         if pace.update_minutes <= turnover.LONGEST_MINUTES:
             continue
         hours = turnover.LONGEST_MINUTES // 60

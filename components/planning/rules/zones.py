@@ -7,24 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from components import fabrics
 from components.catalog import Catalog, regions
 from components.naming import listed
-from components.planning import nodes, placement
-from components.planning.rules.pools import driven, known, on_aws
+from components.planning import placement
+from components.planning.pool import Pool
+from components.planning.rules.pools import driven, on_aws
 from components.planning.rules.registry import rule
 from components.problems import Problem
 from components.spec.pools import OnDemand, PoolSpec, Reservation
 from components.spec.stack import StackSpec
 
 
-def _apart(pool: PoolSpec, cat: Catalog) -> str | None:
+def _apart(pool: Pool) -> str | None:
     """Why the pool sits in exactly one zone; None when it may spread."""
-    if pool.fabric in fabrics.FABRICS or pool.fabric is None:
-        fabric = fabrics.of_pool(pool, cat)
-        if fabric.zone_bound:
-            return f"{fabric.kind.upper()} traffic can't leave a zone"
-    return "machines with cards train together" if nodes.cards(pool, cat) else None
+    if pool.fabric_known and pool.fabric.zone_bound:
+        return f"{pool.fabric.kind.upper()} traffic can't leave a zone"
+    return "machines with cards train together" if pool.cards else None
 
 
 def offering(pool: PoolSpec, stack: StackSpec, cat: Catalog) -> list[str]:
@@ -54,9 +52,10 @@ def _where(pool: PoolSpec, stack: StackSpec, cat: Catalog) -> str:
 def pool_names_its_zone(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """A pool that can't be spread names the one zone, so that no lookup ever moves it."""
     for path, pool in on_aws(stack):
-        if not known(pool, cat) or not driven(known(pool, cat)[0]):
+        found = Pool(pool, cat)
+        if not found.machines or not driven(found.machines[0]):
             continue
-        reason = _apart(pool, cat)
+        reason = _apart(found)
         if pool.zone and pool.zones:
             yield Problem(
                 id="zone-twice", path=f"{path}.zones", said="zone and zones are both given", hint="keep one of the two"
@@ -66,7 +65,7 @@ def pool_names_its_zone(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             sold = [zone for zone in pool.zones if zone in offering(pool, stack, cat)]
             hint = f"keep {listed(sold or pool.zones, 'or')}, and make a pool of its own for the other zone"
             yield Problem(id="zones-apart", path=f"{path}.zones", said=said, hint=hint)
-        elif reason and not placement.pool_zones(pool, stack.zones, cat):
+        elif reason and not placement.pool_zones(found, stack.zones):
             said = f'{reason}, and pool "{pool.name}" names no zone'
             yield Problem(id="zone-missing", path=f"{path}.zone", said=said, hint=_where(pool, stack, cat))
 
@@ -75,7 +74,8 @@ def pool_names_its_zone(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
 def pool_zone_offers_its_types(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """The zone is the network's, and sells every type of the pool."""
     for path, pool in on_aws(stack):
-        judged = stack.region in regions.known(cat) and bool(known(pool, cat)) and driven(known(pool, cat)[0])
+        machines = Pool(pool, cat).machines
+        judged = stack.region in regions.known(cat) and bool(machines) and driven(machines[0])
         named = (
             [(f"{path}.zone", pool.zone)]
             if pool.zone
@@ -89,7 +89,7 @@ def pool_zone_offers_its_types(stack: StackSpec, cat: Catalog) -> Iterator[Probl
                 hint = _where(pool, stack, cat) if judged else f"use {listed(stack.zones, 'or')}"
                 yield Problem(id="zone-unknown", path=where, said=said, hint=hint)
                 continue
-            if not judged or (not named and _apart(pool, cat) and len(stack.zones) != 1):
+            if not judged or (not named and _apart(Pool(pool, cat)) and len(stack.zones) != 1):
                 continue  # the rules on regions, on types and on missing zones report it
             missing = [name for name in pool.types if zone not in cat.zones_offering(name, stack.region)]
             # A pool over several types lives with the rest of them; one that a zone sells nothing of can't be placed
@@ -109,10 +109,10 @@ def pool_zone_offers_its_types(stack: StackSpec, cat: Catalog) -> Iterator[Probl
 def placement_group_is_in_one_zone(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """A cluster placement group lies in one zone, so its node groups have one subnet."""
     for path, pool in on_aws(stack):
-        capacity = pool.capacity
-        if not isinstance(capacity, OnDemand | Reservation) or not capacity.placement_group or not known(pool, cat):
+        capacity, found = pool.capacity, Pool(pool, cat)
+        if not isinstance(capacity, OnDemand | Reservation) or not capacity.placement_group or not found.machines:
             continue
-        zones = placement.pool_zones(pool, stack.zones, cat)
+        zones = placement.pool_zones(found, stack.zones)
         if len(zones) > 1:
             said = (
                 f'the placement group "{capacity.placement_group}" lies in one zone, and pool "{pool.name}" spreads'

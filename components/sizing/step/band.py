@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from components.sizing.layout.layout import Job, Layout
-from components.sizing.machine.profiles import NodeProfile
 from components.sizing.step.measured import Measured
 from components.spec.sizing import ParallelismSpec
 
@@ -57,7 +56,3 @@ def of_days(step: Band) -> Band:
     """The step's band and the campaign's, as independent causes."""
     width = ((step.high - 1) ** 2 + DAYS_MORE**2) ** 0.5
     return Band(low=1 / (1 + width), high=1 + width, why=step.why + "; campaigns differ")
-
-
-def resembles(machine: NodeProfile) -> bool:
-    return machine.card.generation in _FITTED_GENERATIONS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from components import accelerators, catalog
-from components.accelerators import Accelerator, DevicePlugin, HostMount, NoImageFamily, UnknownVendor, nvidia
+from components.accelerators import NoImageFamily, UnknownVendor, nvidia
 from components.catalog import addons
 from components.manifests.jobs import jobset
 from components.planning.rules import check
@@ -13,31 +13,9 @@ from components.planning.shares import with_default_queues
 from components.problems import errors, render
 from components.spec.reading.reader import read_text
 from components.spec.stack import StackSpec
-from tests.given import SMALL_TASK, task_of
+from tests.given import SMALL_TASK, made_up_accelerator, task_of
 
 CAT = catalog.load()
-
-
-def made_up() -> Accelerator:
-    return Accelerator(
-        vendor="acme",
-        resource_name="acme.example/npu",
-        image_families={"x86_64": "CUSTOM"},
-        collective_backend="acl",
-        device_plugin=DevicePlugin(
-            name="acme-device-plugin",
-            image="nvidia-device-plugin",
-            resource_name="acme.example/npu",
-            mounts=(
-                HostMount(
-                    name="device-plugins",
-                    path="/var/lib/kubelet/device-plugins",
-                    mount="/var/lib/kubelet/device-plugins",
-                ),
-            ),
-        ),
-        environment={"ACME_CARDS": "{cards}"},
-    )
 
 
 def test_an_h100_node_is_driven_by_the_nvidia_family():
@@ -132,7 +110,7 @@ def test_jobs_never_pin_the_collective_librarys_protocol_or_algorithm():
 
 
 def test_a_made_up_family_is_one_value_and_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(accelerators.FAMILIES, "acme", made_up())
+    monkeypatch.setitem(accelerators.FAMILIES, "acme", made_up_accelerator())
     family = accelerators.for_vendor("acme")
     assert family.job_environment(cards=4) == {"ACME_CARDS": "4"}
     assert dict(family.labels) == {"trainshed.io/accelerator": "acme"}
@@ -166,7 +144,7 @@ def rack(vendor: str) -> StackSpec:
 
 
 def test_a_made_up_family_runs_a_job_on_machines_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(accelerators.FAMILIES, "acme", made_up())
+    monkeypatch.setitem(accelerators.FAMILIES, "acme", made_up_accelerator())
     given = with_default_queues(rack("acme"), CAT)
     assert not errors(check(given, CAT))
     rendered = jobset.render(task_of(SMALL_TASK), given, CAT)

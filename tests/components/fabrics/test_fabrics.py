@@ -12,7 +12,7 @@ from components import fabrics
 from components.catalog import Catalog, InstanceType
 from components.fabrics import FABRICS, Interface, Node
 from components.gpu_pool import GpuPool, GpuPoolArgs
-from components.planning import nodes
+from components.planning.pool import Pool
 from components.spec.pools import HostSpec, PoolSpec
 from tests.components.planning.pool_stacks import PRETRAIN, told
 from tests.declared import one, record
@@ -44,7 +44,7 @@ def test_the_four_families_are_registered() -> None:
 def test_without_a_word_a_pool_gets_what_its_cards_can_use(
     cat: Catalog, name: str, purpose: str, expected: str
 ) -> None:
-    assert fabrics.of_pool(pool(instance_type=name, purpose=purpose, fabric=None), cat).kind == expected
+    assert Pool(pool(instance_type=name, purpose=purpose, fabric=None), cat).fabric.kind == expected
 
 
 @pytest.mark.parametrize(
@@ -144,8 +144,8 @@ def test_a_made_up_family_needs_one_entry(cat: Catalog, monkeypatch: pytest.Monk
         (0, "interface"),
         (1, "interface"),
     ]
-    assert nodes.labels_of(spec, cat)["trainshed.io/fabric"] == "photon"
-    assert "trainshed.io/efa" not in nodes.labels_of(spec, cat)
+    assert Pool(spec, cat).labels()["trainshed.io/fabric"] == "photon"
+    assert "trainshed.io/efa" not in Pool(spec, cat).labels()
 
 
 _OTHERS = "use fabric: tcp, or a type that does: g5.8xlarge, g5.12xlarge, g5.16xlarge, g5.24xlarge, g5.48xlarge"

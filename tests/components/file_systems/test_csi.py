@@ -5,6 +5,7 @@ from __future__ import annotations
 from components import file_systems
 from components.manifests.storage import claims
 from components.planning import mounted_folders
+from components.planning.pool import Pool
 from tests.given import CAT, stack_of
 
 POOLS = "[{name: train, purpose: training, instance_type: p5.48xlarge, zone: usw2-az3, nodes: 2}]"
@@ -53,7 +54,7 @@ def test_a_pool_in_each_zone_mounts_the_file_system_beside_it() -> None:
         ),
     )
     names = {
-        pool.name: [mounted_folders.claim_name(content, pool, given, CAT) for content in file_systems.CONTENTS]
+        pool.name: [mounted_folders.claim_name(content, Pool(pool, CAT), given) for content in file_systems.CONTENTS]
         for pool in given.pools
     }
     assert names == {"one": ["datasets", "checkpoints"], "two": ["datasets-b", "checkpoints-b"]}

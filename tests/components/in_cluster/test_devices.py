@@ -10,15 +10,14 @@ from typing import Any
 import pytest
 
 from components import accelerators, node_labels
-from components.accelerators import Accelerator, DevicePlugin, HostMount
 from components.in_cluster.devices import Devices, DevicesArgs
 from components.manifests.jobs import jobset
 from components.manifests.queues import kueue
-from components.planning import nodes
+from components.planning.pool import Pool
 from components.spec.stack import StackSpec
 from tests.components.in_cluster.declared_in_cluster import REGISTRY, records, wrong
 from tests.declared import Record, named, of_type
-from tests.given import CAT, SMALL_TASK, STACKS, stack, stack_of, task_of
+from tests.given import CAT, SMALL_TASK, STACKS, made_up_accelerator, stack, stack_of, task_of
 
 
 def declared(given: StackSpec) -> list[Record]:
@@ -48,7 +47,7 @@ def test_a_cluster_that_exists_keeps_its_own_plugins():
 def test_plugins_run_on_the_nodes_of_their_devices_and_on_no_other():
     found = pods(stack("prod"))
     for pool in stack("prod").pools:
-        on_node = nodes.labels_of(pool, CAT)
+        on_node = Pool(pool, CAT).labels()
         runs = {name for name, pod in found.items() if pod["nodeSelector"].items() <= on_node.items()}
         wanted = {
             "pretrain": {"efa-device-plugin", "nvidia-device-plugin"},
@@ -80,7 +79,7 @@ def test_a_pool_without_efa_gets_no_efa_plugin():
         pools="[{name: train, purpose: training, instance_type: p5.48xlarge, zone: usw2-az3, nodes: 4, fabric: tcp}]"
     )
     assert sorted(pods(given)) == ["nvidia-device-plugin"]
-    assert node_labels.EFA not in nodes.labels_of(given.pool("train"), CAT)
+    assert node_labels.EFA not in Pool(given.pool("train"), CAT).labels()
 
 
 def test_plugins_tolerate_every_taint():
@@ -142,27 +141,10 @@ def test_every_object_has_an_explicit_provider_and_the_name_people_look_for():
 
 
 def test_a_made_up_family_gets_plugin_queue_and_job_without_a_change_to_any_component(monkeypatch: pytest.MonkeyPatch):
-    acme = Accelerator(
-        vendor="acme",
-        resource_name="acme.example/npu",
-        image_families={"x86_64": "CUSTOM"},
-        collective_backend="acl",
-        device_plugin=DevicePlugin(
-            name="acme-device-plugin",
-            image="nvidia-device-plugin",
-            resource_name="acme.example/npu",
-            mounts=(
-                HostMount(
-                    name="plugins", path="/var/lib/kubelet/device-plugins", mount="/var/lib/kubelet/device-plugins"
-                ),
-            ),
-        ),
-        environment={"ACME_CARDS": "{cards}"},
-    )
-    monkeypatch.setitem(accelerators.FAMILIES, "acme", acme)
+    monkeypatch.setitem(accelerators.FAMILIES, "acme", made_up_accelerator())
     known = CAT.instance("p5.48xlarge")
     assert known.accelerator is not None
-    cards = replace(known.accelerator, vendor="acme", model="NPU")  # type: ignore[arg-type] - a vendor the catalog's words don't have yet
+    cards = replace(known.accelerator, vendor="acme", model="NPU")
     cat = CAT.with_instance(replace(known, name="acme1.48xlarge", family="acme1", accelerator=cards))
     given = stack_of(
         pools=(
@@ -176,7 +158,7 @@ def test_a_made_up_family_gets_plugin_queue_and_job_without_a_change_to_any_comp
     assert wrong(found) == {}
     daemon = named(found, "devices-daemon-acme-device-plugin").inputs["spec"]["template"]["spec"]
     assert daemon["nodeSelector"] == {"trainshed.io/accelerator": "acme"}
-    assert nodes.labels_of(given.pool("train"), cat)["trainshed.io/accelerator"] == "acme"
+    assert Pool(given.pool("train"), cat).labels()["trainshed.io/accelerator"] == "acme"
     covered = kueue.objects(given, cat).cluster_queues["train"]["spec"]["resourceGroups"][0]["coveredResources"]
     assert "acme.example/npu" in covered
     pod = jobset.render(task_of(SMALL_TASK), given, cat)[-1]["spec"]["replicatedJobs"][0]["template"]["spec"][

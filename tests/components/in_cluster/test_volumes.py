@@ -11,6 +11,7 @@ import pytest
 from components.in_cluster.volumes import FileSystemWires, Volumes, VolumesArgs
 from components.manifests.nodes.whole_node import machine_of
 from components.manifests.storage import volumes
+from components.planning.pool import Pool
 from components.spec.stack import StackSpec
 from tests.components.in_cluster.declared_in_cluster import REGISTRY, manifest, namespaces, records, wrong
 from tests.declared import Record, named, of_type
@@ -112,7 +113,7 @@ def test_datasets_and_nothing_else_are_read_only_at_the_volume(name: str) -> Non
 
 def test_datasets_are_read_only_in_the_pods_reference_and_at_its_mount() -> None:
     """The driver's own mount follows the pod's reference, so the volume's word alone would not do."""
-    machine = machine_of(stack("prod").pool("pretrain"), CAT)
+    machine = machine_of(Pool(stack("prod").pool("pretrain"), CAT))
     assert machine is not None
     reference = [
         each

@@ -12,6 +12,7 @@ from components.manifests.karpenter.node_class import NodeWires, node_class
 from components.manifests.karpenter.node_pool import node_pool
 from components.manifests.nodes import setup as node_setup
 from components.planning import node_images, placement
+from components.planning.pool import Pool, of_stack
 from components.spec.pools import PoolSpec
 from tests.components.planning.pool_stacks import stack
 from tests.declared import Record, record
@@ -37,18 +38,17 @@ WIRES = NodeWires(
 
 def parts(raw: dict[str, Any], *, spot: bool = True, wires: NodeWires = WIRES) -> tuple[dict[str, Any], dict[str, Any]]:
     """The node class and the node pool of one pool."""
-    pool = PoolSpec.model_validate(raw)
-    plan = placement.plan(pool, cat=CAT, network_zones=["usw2-az3"], spot_preprocessing=spot)
+    pool = Pool(PoolSpec.model_validate(raw), CAT)
+    plan = placement.plan(pool, network_zones=["usw2-az3"], spot_preprocessing=spot)
     assert plan.elastic is not None
     made = node_class(
         pool,
         plan.elastic,
-        image=node_images.of_pool(pool, CAT, "1.35"),
-        setup=node_setup.of_pool(pool, CAT),
+        image=node_images.of_pool(pool, "1.35"),
+        setup=node_setup.of_pool(pool),
         wires=wires,
-        cat=CAT,
     )
-    return made, node_pool(pool, plan.elastic, CAT)
+    return made, node_pool(pool, plan.elastic)
 
 
 def declared(*raws: dict[str, Any], egress: str = "nat", known: bool = True, **more: Any) -> list[Record]:
@@ -58,11 +58,11 @@ def declared(*raws: dict[str, Any], egress: str = "nat", known: bool = True, **m
 
     def program() -> None:
         bought = [
-            BoughtPool(spec=pool, elastic=elastic, subnet_ids=["subnet-3"], security_group_ids=["sg-1"])
-            for pool in spec.pools
+            BoughtPool(pool=pool, elastic=elastic, subnet_ids=["subnet-3"], security_group_ids=["sg-1"])
+            for pool in of_stack(spec, CAT)
             if (
                 elastic := placement.plan(
-                    pool, cat=CAT, network_zones=spec.zones, spot_preprocessing=spec.spot_preprocessing
+                    pool, network_zones=spec.zones, spot_preprocessing=spec.spot_preprocessing
                 ).elastic
             )
         ]

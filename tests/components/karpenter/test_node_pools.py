@@ -13,6 +13,7 @@ from components.fabrics import efa
 from components.gpu_pool import GpuPool, GpuPoolArgs
 from components.manifests.karpenter import controller
 from components.manifests.nodes import whole_node
+from components.planning.pool import Pool
 from components.spec.pools import PoolSpec
 from tests.components.karpenter.declared_karpenter import CAT, TRAIN, parts, user_data
 from tests.components.manifests.schemas import faults
@@ -200,7 +201,7 @@ def test_karpenter_reckons_with_no_less_memory_than_a_whole_node_worker_asks_for
     for name in ("p5.48xlarge", "p6-b200.48xlarge", "trn2.48xlarge", "g6.8xlarge", "m7i.8xlarge"):
         raw = {**TRAIN, "instance_type": name, "fabric": "efa" if name.startswith(("p", "trn")) else "tcp"}
         made, _ = parts(raw)
-        machine = whole_node.machine_of(PoolSpec.model_validate(raw), CAT)
+        machine = whole_node.machine_of(Pool(PoolSpec.model_validate(raw), CAT))
         assert machine is not None
         kubelet = made["spec"]["kubelet"]
         kept = 255 + 11 * kubelet["maxPods"] + 100 + int(kubelet["systemReserved"]["memory"].removesuffix("Mi"))

@@ -6,6 +6,7 @@ import pytest
 
 from components.manifests.jobs import environment
 from components.planning import credentials
+from components.planning.pool import Pool
 from components.planning.rules import task as task_rules
 from components.problems import render
 from components.spec.quantities import Cards
@@ -76,5 +77,5 @@ def test_a_secret_is_named_in_the_job_and_its_value_is_nowhere() -> None:
     )
     case = task_rules.Case(task=given, stack=PROD, cat=CAT)
     assert not [*task_rules.credentials_are_referenced(case)]
-    found = environment.variables(given, PROD, PROD.pool("finetune"), CAT, Cards(8))
+    found = environment.variables(given, PROD, Pool(PROD.pool("finetune"), CAT), Cards(8))
     assert {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "hub", "key": "token"}}} in found

@@ -15,6 +15,7 @@ from components.catalog import Catalog
 from components.fabrics import efa
 from components.planning import nodes, placement
 from components.planning.placement import NodeGroup, Placement
+from components.planning.pool import Pool
 from components.spec.pools import PoolSpec
 from tests.components.planning.pool_stacks import FINETUNE, IDS, PREPROCESS, PRETRAIN, stack
 
@@ -23,7 +24,7 @@ ZONES = ("usw2-az2", "usw2-az3", "usw2-az4")
 
 def plan(raw: dict[str, Any], *, spot: bool = True, zones: tuple[str, ...] = ZONES) -> Placement:
     pool = PoolSpec.model_validate(raw)
-    return placement.plan(pool, cat=catalogs.load(), network_zones=zones, spot_preprocessing=spot)
+    return placement.plan(Pool(pool, catalogs.load()), network_zones=zones, spot_preprocessing=spot)
 
 
 def sizes(found: Placement) -> dict[str, tuple[int, int, int]]:
@@ -38,8 +39,8 @@ def test_1250_reserved_nodes_are_one_group_for_each_reservation() -> None:
 def test_groups_are_counted_as_they_are_planned(cat: Catalog, raw: dict[str, Any]) -> None:
     pool = PoolSpec.model_validate(raw)
     groups = plan(raw).groups
-    assert placement.groups(pool, cat=cat) == len(groups)
-    assert placement.largest_group(pool, cat=cat) == max((group.max_nodes for group in groups), default=0)
+    assert placement.groups(Pool(pool, cat)) == len(groups)
+    assert placement.largest_group(Pool(pool, cat)) == max((group.max_nodes for group in groups), default=0)
 
 
 def test_the_order_of_ids_in_the_file_changes_nothing() -> None:
@@ -172,8 +173,8 @@ def test_pools_without_cards_take_all_zones_in_one_order() -> None:
 
 def test_the_only_zone_is_taken_and_one_of_several_never_is(cat: Catalog) -> None:
     pool = PoolSpec.model_validate({key: value for key, value in PRETRAIN.items() if key != "zone"})
-    assert placement.pool_zones(pool, ["usw2-az3"], cat) == ("usw2-az3",)
-    assert placement.pool_zones(pool, ZONES, cat) == ()
+    assert placement.pool_zones(Pool(pool, cat), ["usw2-az3"]) == ("usw2-az3",)
+    assert placement.pool_zones(Pool(pool, cat), ZONES) == ()
 
 
 def test_the_placements_of_a_stack_come_by_name_whatever_the_order_of_its_pools(cat: Catalog) -> None:

@@ -5,6 +5,10 @@ Each entry is AWS's documented behaviour as the Terraform AWS provider's schema 
 types that the project declares. A type that is missing here gets an arn and updates in place.
 """
 
+from collections.abc import Callable
+
+Answer = Callable[[str, str, dict], dict]
+
 ACCOUNT = "111122223333"
 REGION = "us-west-2"
 
@@ -93,81 +97,103 @@ def attributes(kind: str, identity: str, inputs: dict) -> dict:
     service = kind.split(":")[1].split("/")[0]
     name = inputs.get("name") or inputs.get("bucket") or identity
     known = {"arn": f"arn:aws:{service}:{REGION}:{ACCOUNT}:{identity}"}
-    match kind:
-        case "aws:eks/cluster:Cluster":
-            known |= {
-                "endpoint": "https://0123456789ABCDEF0123456789ABCDEF.gr7.us-west-2.eks.amazonaws.com",
-                "certificateAuthority": {"data": "bm90IGEgY2VydGlmaWNhdGU="},
-                "certificateAuthorities": [{"data": "bm90IGEgY2VydGlmaWNhdGU="}],
-                "identities": [{"oidcs": [{"issuer": "https://oidc.eks.us-west-2.amazonaws.com/id/0123456789ABCDEF"}]}],
-                "status": "ACTIVE",
-                "platformVersion": "eks.1",
-            }
-            if isinstance(inputs.get("vpcConfig"), dict):
-                known["vpcConfig"] = {
-                    **inputs["vpcConfig"],
-                    "clusterSecurityGroupId": "sg-0c1u5ter",
-                    "vpcId": "vpc-0echo",
-                }
-        case "aws:eks/nodeGroup:NodeGroup":
-            known |= {
-                "resources": [{"autoscalingGroups": [{"name": f"eks-{identity}"}], "remoteAccessSecurityGroupId": ""}],
-                "status": "ACTIVE",
-            }
-        case "aws:ec2/launchTemplate:LaunchTemplate":
-            known |= {"latestVersion": 1, "defaultVersion": 1}
-        case "aws:fsx/lustreFileSystem:LustreFileSystem":
-            known |= {
-                "dnsName": f"{identity}.fsx.{REGION}.amazonaws.com",
-                "mountName": "echo1mnt",
-                "networkInterfaceIds": ["eni-0echo"],
-            }
-        case "aws:s3/bucket:Bucket":
-            known |= {
-                "arn": f"arn:aws:s3:::{name}",
-                "bucket": name,
-                "bucketDomainName": f"{name}.s3.amazonaws.com",
-                "bucketRegionalDomainName": f"{name}.s3.{REGION}.amazonaws.com",
-            }
-        case "aws:iam/role:Role" | "aws:iam/policy:Policy":
-            known |= {
-                "arn": f"arn:aws:iam::{ACCOUNT}:{kind.rsplit(':', 1)[1].lower()}/{name}",
-                "uniqueId": f"AROA{identity[-8:].upper()}",
-            }
-        case "aws:kms/key:Key":
-            known |= {"arn": f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{identity}", "keyId": identity}
-        case "aws:kms/alias:Alias":
-            known |= {"targetKeyArn": f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{inputs.get('targetKeyId')}"}
-        case "aws:ecr/repository:Repository":
-            known |= {"repositoryUrl": f"{ACCOUNT}.dkr.ecr.{REGION}.amazonaws.com/{name}", "registryId": ACCOUNT}
-        case "aws:ec2/vpc:Vpc":
-            known |= {
-                "ownerId": ACCOUNT,
-                "defaultSecurityGroupId": "sg-0defau1t",
-                "defaultNetworkAclId": "acl-0echo",
-                "mainRouteTableId": "rtb-0main",
-            }
-        case "aws:ec2/eip:Eip":
-            known |= {"allocationId": identity, "publicIp": "198.51.100.7"}
-        case "aws:ec2/vpcEndpoint:VpcEndpoint":
-            known |= {
-                "prefixListId": "pl-0echo",
-                "cidrBlocks": ["192.0.2.0/24"],
-                "state": "available",
-                "dnsEntries": [],
-            }
-        case "aws:sqs/queue:Queue":
-            known |= {"url": f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{name}"}
-        case "aws:amp/workspace:Workspace":
-            known |= {"prometheusEndpoint": f"https://aps-workspaces.{REGION}.amazonaws.com/workspaces/{identity}/"}
-        case "aws:eks/podIdentityAssociation:PodIdentityAssociation":
-            known |= {"associationId": identity}
-        case "random:index/randomPassword:RandomPassword":
-            known |= {"result": "echo-password-0123456789"}
-        case "random:index/randomId:RandomId":
-            known |= {"hex": "0123456789abcdef", "b64Url": "ASNFZ4mrze8", "dec": "81985529216486895"}
-        case "random:index/randomString:RandomString" | "random:index/randomPet:RandomPet":
-            known |= {"result": "echostring"}
-        case "random:index/randomUuid:RandomUuid":
-            known |= {"result": "01234567-89ab-4def-8123-456789abcdef"}
+    answer = _ANSWERS.get(kind)
+    return known | (answer(identity, name, inputs) if answer else _FIXED.get(kind, {}))
+
+
+def _cluster(identity: str, name: str, inputs: dict) -> dict:
+    known: dict = {
+        "endpoint": "https://0123456789ABCDEF0123456789ABCDEF.gr7.us-west-2.eks.amazonaws.com",
+        "certificateAuthority": {"data": "bm90IGEgY2VydGlmaWNhdGU="},
+        "certificateAuthorities": [{"data": "bm90IGEgY2VydGlmaWNhdGU="}],
+        "identities": [{"oidcs": [{"issuer": "https://oidc.eks.us-west-2.amazonaws.com/id/0123456789ABCDEF"}]}],
+        "status": "ACTIVE",
+        "platformVersion": "eks.1",
+    }
+    if isinstance(inputs.get("vpcConfig"), dict):
+        known["vpcConfig"] = {**inputs["vpcConfig"], "clusterSecurityGroupId": "sg-0c1u5ter", "vpcId": "vpc-0echo"}
     return known
+
+
+def _node_group(identity: str, name: str, inputs: dict) -> dict:
+    groups = [{"name": f"eks-{identity}"}]
+    return {"resources": [{"autoscalingGroups": groups, "remoteAccessSecurityGroupId": ""}], "status": "ACTIVE"}
+
+
+def _file_system(identity: str, name: str, inputs: dict) -> dict:
+    return {
+        "dnsName": f"{identity}.fsx.{REGION}.amazonaws.com",
+        "mountName": "echo1mnt",
+        "networkInterfaceIds": ["eni-0echo"],
+    }
+
+
+def _bucket(identity: str, name: str, inputs: dict) -> dict:
+    return {
+        "arn": f"arn:aws:s3:::{name}",
+        "bucket": name,
+        "bucketDomainName": f"{name}.s3.amazonaws.com",
+        "bucketRegionalDomainName": f"{name}.s3.{REGION}.amazonaws.com",
+    }
+
+
+def _iam(word: str) -> Answer:
+    return lambda identity, name, inputs: {
+        "arn": f"arn:aws:iam::{ACCOUNT}:{word}/{name}",
+        "uniqueId": f"AROA{identity[-8:].upper()}",
+    }
+
+
+def _key(identity: str, name: str, inputs: dict) -> dict:
+    return {"arn": f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{identity}", "keyId": identity}
+
+
+def _alias(identity: str, name: str, inputs: dict) -> dict:
+    return {"targetKeyArn": f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{inputs.get('targetKeyId')}"}
+
+
+def _repository(identity: str, name: str, inputs: dict) -> dict:
+    return {"repositoryUrl": f"{ACCOUNT}.dkr.ecr.{REGION}.amazonaws.com/{name}", "registryId": ACCOUNT}
+
+
+def _workspace(identity: str, name: str, inputs: dict) -> dict:
+    return {"prometheusEndpoint": f"https://aps-workspaces.{REGION}.amazonaws.com/workspaces/{identity}/"}
+
+
+_ANSWERS: dict[str, Answer] = {
+    "aws:eks/cluster:Cluster": _cluster,
+    "aws:eks/nodeGroup:NodeGroup": _node_group,
+    "aws:fsx/lustreFileSystem:LustreFileSystem": _file_system,
+    "aws:s3/bucket:Bucket": _bucket,
+    "aws:iam/role:Role": _iam("role"),
+    "aws:iam/policy:Policy": _iam("policy"),
+    "aws:kms/key:Key": _key,
+    "aws:kms/alias:Alias": _alias,
+    "aws:ecr/repository:Repository": _repository,
+    "aws:amp/workspace:Workspace": _workspace,
+    "aws:ec2/eip:Eip": lambda identity, name, inputs: {"allocationId": identity, "publicIp": "198.51.100.7"},
+    "aws:sqs/queue:Queue": lambda identity, name, inputs: {
+        "url": f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{name}"
+    },
+    "aws:eks/podIdentityAssociation:PodIdentityAssociation": lambda identity, name, inputs: {"associationId": identity},
+}
+_FIXED: dict[str, dict] = {
+    "aws:ec2/launchTemplate:LaunchTemplate": {"latestVersion": 1, "defaultVersion": 1},
+    "aws:ec2/vpc:Vpc": {
+        "ownerId": ACCOUNT,
+        "defaultSecurityGroupId": "sg-0defau1t",
+        "defaultNetworkAclId": "acl-0echo",
+        "mainRouteTableId": "rtb-0main",
+    },
+    "aws:ec2/vpcEndpoint:VpcEndpoint": {
+        "prefixListId": "pl-0echo",
+        "cidrBlocks": ["192.0.2.0/24"],
+        "state": "available",
+        "dnsEntries": [],
+    },
+    "random:index/randomPassword:RandomPassword": {"result": "echo-password-0123456789"},
+    "random:index/randomId:RandomId": {"hex": "0123456789abcdef", "b64Url": "ASNFZ4mrze8", "dec": "81985529216486895"},
+    "random:index/randomString:RandomString": {"result": "echostring"},
+    "random:index/randomPet:RandomPet": {"result": "echostring"},
+    "random:index/randomUuid:RandomUuid": {"result": "01234567-89ab-4def-8123-456789abcdef"},
+}

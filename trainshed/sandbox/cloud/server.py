@@ -11,7 +11,7 @@ import re
 import sys
 import threading
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -73,24 +73,10 @@ def sell(stock: Stock) -> None:
 
     def create_fleet(self: Any) -> ActionResult:
         capacity = self._get_param("TargetCapacitySpecification", {}).get("DefaultTargetCapacityType", "on-demand")
-        wanted = self._get_param("LaunchTemplateConfigs", [])
-        refused: list[dict[str, Any]] = []
-        left: list[dict[str, Any]] = []
-        for configuration in wanted:
-            kept: list[dict[str, Any]] = []
-            for override in configuration.get("Overrides", []):
-                if stock.sold_out(capacity, override["InstanceType"]):
-                    refused.append(_refusal(configuration, override, capacity))
-                else:
-                    kept.append(override)
-            # Karpenter writes each machine's price as its priority.
-            kept.sort(key=lambda override: float(override.get("Priority", 0)))
-            if kept:
-                left.append({**configuration, "Overrides": kept[:1]})
+        left, refused = _on_sale(stock, capacity, self._get_param("LaunchTemplateConfigs", []))
         if not left:
             self.error_on_dryrun()
             return ActionResult({"FleetId": "fleet-nothing", "Errors": refused, "Instances": []})
-        left.sort(key=lambda configuration: float(configuration["Overrides"][0].get("Priority", 0)))
         asked = self._get_param
 
         def get_param(name: str, *more: Any, **named: Any) -> Any:
@@ -102,40 +88,68 @@ def sell(stock: Stock) -> None:
         return answer
 
     def describe_spot_price_history(self: Any) -> ActionResult:
-        prices = stock.prices()["spot"]
         found = self.ec2_backend.describe_spot_price_history(
             self._get_param("InstanceTypes", []), self._filters_from_querystring()
         )
-        history = [
-            {
-                "InstanceType": each["InstanceType"],
-                "ProductDescription": "Linux/UNIX",
-                "SpotPrice": str(prices[each["InstanceType"]]),
-                "AvailabilityZone": each["Location"],
-                "Timestamp": "2026-01-01T00:00:00Z",
-            }
-            for each in found
-            if each["InstanceType"] in prices
-        ]
-        return ActionResult({"SpotPriceHistory": history})
+        return ActionResult({"SpotPriceHistory": _priced(found, stock.prices()["spot"])})
 
     def describe_placement_groups(self: Any) -> ActionResult:
         """moto knows no placement groups: every cluster group that is asked for by name is there."""
         names = self._get_param("GroupNames", []) or self._filters_from_querystring().get("group-name", [])
-        groups = [
-            {
-                "GroupName": name,
-                "GroupId": f"pg-{zlib.crc32(name.encode()):08x}",
-                "State": "available",
-                "Strategy": "cluster",
-            }
-            for name in names
-        ]
-        return ActionResult({"PlacementGroups": groups})
+        return ActionResult({"PlacementGroups": [_cluster_group(name) for name in names]})
 
     Fleets.describe_placement_groups = describe_placement_groups  # pyright: ignore[reportAttributeAccessIssue]
     Fleets.create_fleet = create_fleet
     SpotInstances.describe_spot_price_history = describe_spot_price_history
+
+
+def _on_sale(
+    stock: Stock, capacity: str, wanted: Sequence[Mapping[str, Any]]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The configurations with their cheapest machine that is left, the cheapest first; and a refusal for each that is
+    sold out.
+    """
+    refused: list[dict[str, Any]] = []
+    left: list[dict[str, Any]] = []
+    for configuration in wanted:
+        kept: list[dict[str, Any]] = []
+        for override in configuration.get("Overrides", []):
+            if stock.sold_out(capacity, override["InstanceType"]):
+                refused.append(_refusal(configuration, override, capacity))
+            else:
+                kept.append(override)
+        # Karpenter writes each machine's price as its priority.
+        kept.sort(key=_priority)
+        if kept:
+            left.append({**configuration, "Overrides": kept[:1]})
+    return sorted(left, key=lambda configuration: _priority(configuration["Overrides"][0])), refused
+
+
+def _priority(override: Mapping[str, Any]) -> float:
+    return float(override.get("Priority", 0))
+
+
+def _priced(found: Sequence[Mapping[str, Any]], prices: Mapping[str, float]) -> list[dict[str, Any]]:
+    return [
+        {
+            "InstanceType": each["InstanceType"],
+            "ProductDescription": "Linux/UNIX",
+            "SpotPrice": str(prices[each["InstanceType"]]),
+            "AvailabilityZone": each["Location"],
+            "Timestamp": "2026-01-01T00:00:00Z",
+        }
+        for each in found
+        if each["InstanceType"] in prices
+    ]
+
+
+def _cluster_group(name: str) -> dict[str, str]:
+    return {
+        "GroupName": name,
+        "GroupId": f"pg-{zlib.crc32(name.encode()):08x}",
+        "State": "available",
+        "Strategy": "cluster",
+    }
 
 
 def _guard(ec2: Any, configuration: Mapping[str, Any], answer: ActionResult) -> None:

@@ -18,6 +18,7 @@ from components.catalog.contract.table import ExitCode
 from components.manifests.jobs import environment, jobset
 from components.manifests.nodes.whole_node import machine_of
 from components.manifests.storage import volumes
+from components.planning.pool import Pool
 from components.spec.task import read_task_text
 from tests.components.manifests.schemas import faults
 from tests.given import CAT, ROOT, SMALL_TASK, TASKS, stack, stack_of, task, task_of
@@ -122,7 +123,7 @@ def test_the_memory_asked_for_is_less_than_what_a_p5_node_can_give():
     # A p5.48xlarge shows 2,113,409,756 KiB; huge pages, the kubelet's and the system's share go off (EKS' own
     # arithmetic).
     allocatable_mib = 2113409756 // 1024 - 5128 * 2 - (255 + 11 * 32) - 100 - 16384
-    machine = machine_of(PROD.pool("pretrain"), CAT)
+    machine = machine_of(Pool(PROD.pool("pretrain"), CAT))
     assert machine is not None
     assert 0.95 < machine.memory_mib / allocatable_mib < 0.985
 
@@ -134,7 +135,7 @@ def test_no_pool_of_the_catalog_asks_for_more_than_its_advertised_memory_less_th
         given = stack_of(
             pools=f"[{{name: train, purpose: training, instance_type: {instance.name}, zone: usw2-az3, nodes: 1}}]"
         )
-        machine = machine_of(given.pool("train"), CAT)
+        machine = machine_of(Pool(given.pool("train"), CAT))
         assert machine is not None
         assert 0.6 * instance.memory_gib * 1024 < machine.memory_mib < 0.97 * instance.memory_gib * 1024, instance.name
         assert machine.millicpu < instance.vcpu * 1000
@@ -145,14 +146,14 @@ def test_shared_memory_is_a_part_of_the_memory_and_far_above_the_runtimes_64_mib
     shared = next(each for each in found["volumes"] if each["name"] == "shared-memory")
     assert shared["emptyDir"] == {"medium": "Memory", "sizeLimit": "64Gi"}
     assert {"name": "shared-memory", "mountPath": "/dev/shm"} in found["containers"][0]["volumeMounts"]
-    machine = machine_of(PROD.pool("pretrain"), CAT)
+    machine = machine_of(Pool(PROD.pool("pretrain"), CAT))
     assert machine is not None
     assert volumes.shared_memory_mib(machine) < machine.memory_mib
 
 
 def test_shared_memory_never_takes_more_than_a_quarter_of_a_small_node():
     given = stack_of(pools="[{name: train, purpose: finetuning, instance_type: g6.8xlarge, zone: usw2-az3, nodes: 1}]")
-    machine = machine_of(given.pool("train"), CAT)
+    machine = machine_of(Pool(given.pool("train"), CAT))
     assert machine is not None
     assert volumes.shared_memory_mib(machine) == 8 * 1024 <= machine.memory_mib // 4
 
@@ -417,7 +418,7 @@ def test_a_task_on_cpu_nodes_asks_for_no_cards_and_runs_one_process_a_node():
 
 
 def test_a_pool_of_several_types_gives_workers_what_the_least_of_them_has():
-    machine = machine_of(PROD.pool("preprocess"), CAT)
+    machine = machine_of(Pool(PROD.pool("preprocess"), CAT))
     assert machine is not None
     assert machine.millicpu == 29500
 

@@ -14,6 +14,7 @@ import pytest
 from components.file_systems.lustre import efa_script
 from components.manifests.nodes import bottlerocket, nodeadm
 from components.manifests.nodes import setup as node_setup
+from components.planning.pool import Pool
 from components.spec.pools import PoolSpec
 from tests.components.manifests.nodes.test_setup import parts
 from tests.components.planning.pool_stacks import PRETRAIN
@@ -140,7 +141,7 @@ def test_a_shell_reads_both_texts(interfaces: int) -> None:
 
 
 def test_user_data_sets_efa_up_after_the_huge_pages_and_holds_the_steps_whole() -> None:
-    setup = node_setup.of_pool(PoolSpec.model_validate(PRETRAIN), CAT, lustre_efa_interfaces=8)
+    setup = node_setup.of_pool(Pool(PoolSpec.model_validate(PRETRAIN), CAT), lustre_efa_interfaces=8)
     text = nodeadm.render(setup)
     _, huge_pages, lustre = (body for _, body in parts(text))
     assert "nr_hugepages" in huge_pages
@@ -152,13 +153,14 @@ def test_user_data_sets_efa_up_after_the_huge_pages_and_holds_the_steps_whole() 
 
 
 def test_user_data_says_nothing_of_lustre_where_it_has_tcp_alone() -> None:
-    setup = node_setup.of_pool(PoolSpec.model_validate(PRETRAIN), CAT)
+    setup = node_setup.of_pool(Pool(PoolSpec.model_validate(PRETRAIN), CAT))
     assert setup.lustre_efa_interfaces == 0
     assert "lustre" not in nodeadm.render(setup)
 
 
 def test_an_image_without_a_shell_is_given_no_script() -> None:
     with_efa, without = (
-        node_setup.of_pool(PoolSpec.model_validate(PRETRAIN), CAT, lustre_efa_interfaces=count) for count in (8, 0)
+        node_setup.of_pool(Pool(PoolSpec.model_validate(PRETRAIN), CAT), lustre_efa_interfaces=count)
+        for count in (8, 0)
     )
     assert bottlerocket.render(with_efa) == bottlerocket.render(without)

@@ -16,6 +16,7 @@ from components.catalog import Catalog
 from components.manifests.nodes import bottlerocket, nodeadm
 from components.manifests.nodes import setup as node_setup
 from components.manifests.nodes.setup import ClusterDetails
+from components.planning.pool import Pool
 from components.spec.pools import PoolSpec
 from tests.components.planning.pool_stacks import PREPROCESS, PRETRAIN
 
@@ -41,7 +42,7 @@ POOLS: dict[str, dict[str, Any]] = {
 
 
 def setup(raw: dict[str, Any]) -> node_setup.NodeSetup:
-    return node_setup.of_pool(PoolSpec.model_validate(raw), catalogs.load())
+    return node_setup.of_pool(Pool(PoolSpec.model_validate(raw), catalogs.load()))
 
 
 def parts(text: str) -> list[tuple[str, str]]:

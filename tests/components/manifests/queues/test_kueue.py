@@ -10,7 +10,7 @@ from components.manifests.jobs import jobset, limits
 from components.manifests.nodes import whole_node
 from components.manifests.nodes.whole_node import machine_of
 from components.manifests.queues import controllers, kueue
-from components.planning import nodes
+from components.planning.pool import Pool
 from components.spec.quantities import Nodes
 from tests.components.manifests.schemas import faults
 from tests.given import CAT, STACKS, stack, stack_of, task
@@ -47,7 +47,7 @@ def test_every_resource_that_a_job_asks_for_is_covered_by_its_queue(name: str):
 
 
 def test_no_queue_hands_out_more_than_its_nodes_hold_and_the_largest_job_fits_exactly():
-    machine = machine_of(PROD.pool("pretrain"), CAT)
+    machine = machine_of(Pool(PROD.pool("pretrain"), CAT))
     assert machine is not None
     assert machine.quota(Nodes(1232))["nvidia.com/gpu"] == "9856"
     assert quotas("pretrain")["memory"] == machine.quota(Nodes(1232))["memory"]
@@ -60,11 +60,11 @@ def test_each_flavor_has_the_labels_and_tolerates_exactly_the_taints_of_its_pool
         if pool.name not in {queue.pool for queue in given.queues}:
             continue
         found = kueue.objects(given, CAT).flavors[pool.name]
-        taints = nodes.taints(pool, CAT)
+        taints = Pool(pool, CAT).taints
         tolerated = [(each["key"], each["value"], each["effect"]) for each in found["spec"].get("tolerations", [])]
         assert tolerated == [(taint.key, taint.value, taint.effect) for taint in taints]
         labels = found["spec"]["nodeLabels"]
-        on_nodes = pool.hosts.labels if pool.hosts else nodes.labels_of(pool, CAT)
+        on_nodes = pool.hosts.labels if pool.hosts else Pool(pool, CAT).labels()
         assert labels.items() <= on_nodes.items()
 
 
@@ -76,7 +76,7 @@ def test_a_maintenance_taint_of_the_pool_reaches_the_flavor_in_kubernetes_spelli
         ),
         queues="[{name: train, pool: train, cards: 32}]",
     )
-    assert kueue.flavor(given.pool("train"), CAT)["spec"]["tolerations"] == [
+    assert kueue.flavor(Pool(given.pool("train"), CAT))["spec"]["tolerations"] == [
         {"key": "nvidia.com/gpu", "operator": "Equal", "value": "present", "effect": "NoSchedule"},
         {"key": "maintenance", "operator": "Equal", "value": "yes", "effect": "NoExecute"},
     ]
@@ -170,7 +170,7 @@ def test_a_pool_without_cards_is_shared_by_node():
     )
     spec = kueue.objects(given, CAT).cluster_queues["prep"]["spec"]
     assert spec["resourceGroups"][0]["coveredResources"] == ["cpu", "ephemeral-storage", "memory"]
-    machine = machine_of(given.pool("prep"), CAT)
+    machine = machine_of(Pool(given.pool("prep"), CAT))
     assert machine is not None
     assert spec["resourceGroups"][0]["flavors"][0]["resources"][0] == {
         "name": "cpu",
@@ -302,14 +302,14 @@ def test_the_mirror_gives_controllers_their_image_where_nothing_else_is_reached(
 def test_flavors_carry_at_most_as_many_tolerations_as_the_definition_allows():
     for name in STACKS:
         for pool in stack(name).pools:
-            assert len(whole_node.tolerations(pool, CAT)) <= kueue.MAX_FLAVOR_TOLERATIONS
+            assert len(whole_node.tolerations(Pool(pool, CAT))) <= kueue.MAX_FLAVOR_TOLERATIONS
 
 
 def test_another_topology_is_another_flavor_because_kueue_never_changes_one():
     pool = "{{name: train, purpose: training, instance_type: p5.48xlarge, zone: usw2-az3, nodes: {nodes}}}"
     queues = "[{name: q, pool: train, cards: 32}]"
     warm, cold = (stack_of(pools=f"[{pool.format(nodes=nodes)}]", queues=queues) for nodes in ("4", "{min: 1, max: 4}"))
-    assert kueue.flavor_name(warm.pool("train"), CAT) == "train-aws-3-layers"
-    assert kueue.flavor_name(cold.pool("train"), CAT) == "train"
+    assert kueue.flavor_name(Pool(warm.pool("train"), CAT)) == "train-aws-3-layers"
+    assert kueue.flavor_name(Pool(cold.pool("train"), CAT)) == "train"
     used = kueue.objects(warm, CAT).cluster_queues["q"]["spec"]["resourceGroups"][0]["flavors"][0]["name"]
     assert used == kueue.objects(warm, CAT).flavors["train"]["metadata"]["name"] == "train-aws-3-layers"

@@ -9,6 +9,7 @@ import pytest
 from components.catalog import Catalog
 from components.manifests.nodes import whole_node
 from components.planning import rules
+from components.planning.pool import Pool
 from components.problems import Problem, errors
 from components.spec.pools import PoolSpec
 from components.spec.stack import StackSpec
@@ -116,6 +117,6 @@ def test_what_hosts_keep_is_taken_from_what_a_worker_asks_for(cat: Catalog) -> N
     hosts = {"accelerator": "h100", "cards": 8, "vcpu": 192, "memory_gib": 2048}
     base = {"name": "rack", "purpose": "training", "nodes": 4, "fabric": "tcp"}
     said = PoolSpec.model_validate({**base, "hosts": {**hosts, "reserved_vcpu": 12, "reserved_memory_gib": 48}})
-    machine = whole_node.machine_of(said, cat)
+    machine = whole_node.machine_of(Pool(said, cat))
     assert machine is not None
     assert (machine.requests["cpu"], machine.requests["memory"]) == ("180", "2000Gi")

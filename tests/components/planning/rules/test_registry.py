@@ -10,6 +10,7 @@ import yaml
 
 from components.catalog import Catalog
 from components.planning import placement
+from components.planning.pool import Pool
 from components.planning.rules import registry
 from components.problems import Problem, render
 from components.spec.pools import PoolSpec
@@ -219,7 +220,7 @@ def test_more_nodes_than_a_cluster_takes_are_told_at_the_largest_pool(tmp_path: 
 
 def test_node_groups_are_counted_at_once_however_many_they_would_be() -> None:
     pool = PoolSpec.model_validate(POOL).model_copy(update={"nodes": 10**15})
-    assert placement.groups(pool, cat=CAT) == -(-(10**15) // 450)
+    assert placement.groups(Pool(pool, CAT)) == -(-(10**15) // 450)
 
 
 @pytest.mark.parametrize(("name", "better"), [("dev.eu", "dev-eu"), ("my dev", "my-dev"), ("größe", "gr-e")])

@@ -12,18 +12,7 @@ from hypothesis import strategies as st
 from components.spec.reading.canonical import canonical
 from components.spec.reading.reader import read_config
 from infra.settings import STACKS
-
-
-def shuffled(value: Any, rng: random.Random) -> Any:
-    if isinstance(value, dict):
-        keys = list(value)
-        rng.shuffle(keys)
-        return {key: shuffled(value[key], rng) for key in keys}
-    if isinstance(value, list):
-        items = [shuffled(item, rng) for item in value]
-        rng.shuffle(items)
-        return items
-    return value
+from tests.given import shuffled
 
 
 def config() -> dict[str, Any]:
