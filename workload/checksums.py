@@ -82,7 +82,7 @@ class Crc32c:
         return f"{self._value:08x}"
 
 
-KINDS: dict[str, tuple[Callable[[], Checksum], int]] = {"sha256": (hashlib.sha256, 64), "crc32c": (Crc32c, 8)}
+KINDS: dict[str, tuple[Callable[[], Checksum], int]] = {"sha256": (lambda: hashlib.sha256(), 64), "crc32c": (Crc32c, 8)}
 
 
 def new(kind: str) -> Checksum:
