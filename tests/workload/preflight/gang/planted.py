@@ -116,13 +116,19 @@ def run(
                 process.kill()
             process.wait()
     follower.join(5)
-    found = {}
+    found = _messages(messages, members)
+    return Run(codes, report.agreed(found.values()), seconds, "".join(log), found)
+
+
+def _messages(folder: Path, members: int) -> dict[int, Any]:
+    """What each worker left as its last word, by rank; those that wrote none are left out."""
+    found: dict[int, Any] = {}
     for rank in range(members):
-        file = messages / str(rank)
+        file = folder / str(rank)
         value = report.read(file.read_text()) if file.exists() else None
         if value is not None:
             found[rank] = value
-    return Run(codes, report.agreed(found.values()), seconds, "".join(log), found)
+    return found
 
 
 def case(seed: int, members: int = 8) -> dict[str, Any]:
