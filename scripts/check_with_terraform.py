@@ -2,10 +2,10 @@
 
 usage: python scripts/check_with_terraform.py TOOL [--only NAME ...] [OPTION ...]
 
-TOOL is a program that records a Pulumi project's resources, writes them as Terraform configuration and asks the provider
-about it: `TOOL PROJECT STACK OUT`, which leaves OUT/report.json. Each stack file is written into a copy of the project's
-folder, so that the working tree stays as it is. Options that are not this script's own are handed on to the tool. The exit
-code is 1 when the provider refuses a stack.
+TOOL is a program that records a Pulumi project's resources, writes them as Terraform configuration and asks the
+provider about it: `TOOL PROJECT STACK OUT`, which leaves OUT/report.json. Each stack file is written into a copy of
+the project's folder, so that the working tree stays as it is. Options that are not this script's own are handed on to
+the tool. The exit code is 1 when the provider refuses a stack.
 """
 
 from __future__ import annotations
