@@ -143,7 +143,7 @@ def registry_encrypted_with_key(repository: Resource, _: Settings) -> Iterator[O
     "volumes-encrypted",
     types=(VOLUME, FILE_SYSTEM, "aws:rds/cluster:Cluster", "aws:rds/instance:Instance"),
     severity="high",
-    ids=("EC2.181", "EFS.1", "RDS.3", "CKV_AWS_3", "CKV_AWS_42"),
+    ids=("EC2.3", "EFS.1", "EFS.8", "RDS.3", "CKV_AWS_3", "CKV_AWS_42"),
     says="Volumes, shared file systems and databases are encrypted.",
     fix="set encrypted (for a database storageEncrypted) to true",
 )

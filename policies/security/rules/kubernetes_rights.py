@@ -60,7 +60,7 @@ EVERYBODY = ("system:unauthenticated", "system:anonymous", "system:authenticated
     "roles-not-for-everybody",
     types=(CLUSTER_ROLE_BINDING, ROLE_BINDING),
     severity="critical",
-    ids=("CIS-EKS 3.2.1", "NSA"),
+    ids=("NSA",),
     says="No right is given to everybody who reaches the cluster, or to every program in it.",
     fix="name the groups and service accounts in subjects",
 )
@@ -78,6 +78,9 @@ MORE_RIGHTS = {
     "serviceaccounts/token": ("create",),
     "certificatesigningrequests/approval": ("update", "patch"),
     "mutatingwebhookconfigurations": ("create", "update", "patch"),
+    "validatingwebhookconfigurations": ("create", "update", "patch"),
+    # A volume may name any folder of a node.
+    "persistentvolumes": ("create",),
 }
 RISKY_VERBS = ("escalate", "bind", "impersonate")
 
@@ -86,7 +89,18 @@ RISKY_VERBS = ("escalate", "bind", "impersonate")
     "roles-give-no-more-rights",
     types=(CLUSTER_ROLE, NAMESPACED_ROLE),
     severity="high",
-    ids=("CIS-EKS 4.1.2", "CIS-EKS 4.1.8", "CKV_K8S_155", "CKV_K8S_156", "CKV_K8S_157", "CKV_K8S_158"),
+    ids=(
+        "CIS-EKS 4.1.2",
+        "CIS-EKS 4.1.8",
+        "CIS-EKS 4.1.9",
+        "CIS-EKS 4.1.10",
+        "CIS-EKS 4.1.11",
+        "CIS-EKS 4.1.12",
+        "CKV_K8S_155",
+        "CKV_K8S_156",
+        "CKV_K8S_157",
+        "CKV_K8S_158",
+    ),
     says="No role lets its holder take further rights, and none reads the Secrets of every namespace.",
     fix="drop the verb or resource; a program that needs a Secret gets a Role in its namespace with resourceNames",
 )
