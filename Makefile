@@ -42,7 +42,7 @@ format: $(VENV)/installed ## format and mend what ruff can
 	@$(RUN)/ruff format . && $(RUN)/ruff check --fix .
 
 tools: $(VENV)/installed ## build or find the live tools (Pulumi CLI, API server, schedulers ...) in a cache
-	@start=$$(date +%s); $(RUN)/python tools/build.py && $(RUN)/python tools/torch_environment.py && $(RUN)/python -m policies.judges.install; code=$$?; \
+	@start=$$(date +%s); $(RUN)/python tools/build.py && $(RUN)/python tools/torch_environment.py && $(RUN)/python -m policies.external_tools.install; code=$$?; \
 	echo "tools took $$(($$(date +%s) - start)) s"; exit $$code
 
 # REGISTRY is the account's: base images come through its pull-through cache.

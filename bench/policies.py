@@ -1,7 +1,7 @@
 """The packs beside checkov on the same resources: in process as the preview runs them, and over the engine's wire.
 
 Run it with `python bench/policies.py [STACK]`. checkov is asked through its own command in its own environment
-(`python -m policies.judges.install checkov`), with a plan rendered from the same records.
+(`python -m policies.external_tools.install checkov`), with a plan rendered from the same records.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from bench import machine  # noqa: E402
-from policies.configuration import load  # noqa: E402
 from policies.cost.pack import PACK as COST  # noqa: E402
-from policies.evaluation import evaluate  # noqa: E402
-from policies.judges.install import command  # noqa: E402
-from policies.resources import resources_from  # noqa: E402
+from policies.declared.resources import resources_from  # noqa: E402
+from policies.external_tools.install import command  # noqa: E402
+from policies.packs.configuration import load  # noqa: E402
+from policies.packs.evaluation import evaluate  # noqa: E402
 from policies.security.pack import PACK as SECURITY  # noqa: E402
 from tests.policies.engine import Analyzer, running  # noqa: E402
 from tests.policies.plan_json import plan  # noqa: E402

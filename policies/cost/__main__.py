@@ -9,6 +9,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from policies.cost.pack import PACK
-from policies.wire import serve
+from policies.engine import serve
 
 serve(PACK, today=date.today)

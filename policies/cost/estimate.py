@@ -6,13 +6,13 @@ use, and what has no known price, is listed as unpriced and never counted as 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from policies.cost.catalog import HOURS_A_MONTH, Catalog
 from policies.cost.purchases import Purchase, purchases
-from policies.resources import Resource, Stack
-from policies.types import (
+from policies.declared.resources import Resource, Stack
+from policies.declared.types import (
     ADDRESS,
     BUCKET,
     CLUSTER,
@@ -24,9 +24,10 @@ from policies.types import (
     VOLUME,
     VPC_ENDPOINT,
 )
-from policies.values import Node
+from policies.declared.values import LEFT_OUT, Node
 
 BY_USE = (BUCKET, REPOSITORY, LOG_GROUP)
+PRICED = (*BY_USE, ADDRESS, CLUSTER, KEY, LUSTRE, NAT_GATEWAY, VOLUME, VPC_ENDPOINT)
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,10 @@ def estimate(stack: Stack, catalog: Catalog, region: str) -> Estimate:
     lines = [*(line for purchase in purchases(stack) for line in _machines(purchase, catalog, region))]
     for resource in stack.resources:
         where = region_of(resource, region)
-        if resource.type in BY_USE:
+        if resource.left_out:
+            if resource.type in PRICED:
+                lines.append(Line(resource, None, None, None, LEFT_OUT))
+        elif resource.type in BY_USE:
             lines.append(Line(resource, None, None, None, "is priced by its use"))
         elif (priced := _sized(resource, catalog, where)) is not None:
             lines.append(priced)
@@ -111,7 +115,8 @@ def _machines(purchase: Purchase, catalog: Catalog, region: str) -> Iterator[Lin
     low, expected, high = min(rate[0] for rate in rates), rates[0][1], max(rate[2] for rate in rates)
     volume = _volumes_of(purchase, catalog, where)
     factors = zip(sizes, (low, expected, high), strict=True)
-    yield Line(purchase.resource, *((count or 0) * (rate * HOURS_A_MONTH + volume) for count, rate in factors))
+    usd = [(count or 0) * (rate * HOURS_A_MONTH + volume) for count, rate in factors]
+    yield Line(purchase.resource, usd[0], usd[1], usd[2])
 
 
 def _volumes_of(purchase: Purchase, catalog: Catalog, region: str) -> float:
@@ -129,7 +134,7 @@ def _sized(resource: Resource, catalog: Catalog, region: str) -> Line | None:
     match resource.type:
         case str(t) if t == CLUSTER:
             tier = resource.at("controlPlaneScalingConfig", "tier").value
-            items = [("eks-cluster", HOURS_A_MONTH)]
+            items: list[tuple[str, float]] = [("eks-cluster", HOURS_A_MONTH)]
             if isinstance(tier, str) and tier != "standard":
                 items.append((f"eks-{tier}", HOURS_A_MONTH))
             if resource.at("upgradePolicy", "supportType").value != "STANDARD":
@@ -138,7 +143,9 @@ def _sized(resource: Resource, catalog: Catalog, region: str) -> Line | None:
         case str(t) if t == LUSTRE:
             return _lustre(resource, catalog, region)
         case str(t) if t == VOLUME:
-            size = _number(resource.at("size")) or 0
+            size = _number(resource.at("size"))
+            if size is None:
+                return Line(resource, None, None, None, "has no known size")
             return _line(resource, catalog, region, [(f"ebs-{resource.at('type').value or 'gp2'}", size)])
         case str(t) if t == NAT_GATEWAY:
             return _line(resource, catalog, region, [("nat-hour", HOURS_A_MONTH)])
@@ -173,8 +180,8 @@ def _line(
     resource: Resource,
     catalog: Catalog,
     region: str,
-    items: list[tuple[str, float]],
-    extra: list[tuple[str, float]] | None = None,
+    items: Sequence[tuple[str, float]],
+    extra: Sequence[tuple[str, float]] = (),
 ) -> Line:
     """The sum of items times their prices; `extra` is what only the high figure has."""
     total = 0.0
@@ -183,5 +190,5 @@ def _line(
         if price is None:
             return Line(resource, None, None, None, f"has no known price: {item} in {region}")
         total += price * amount
-    more = sum((catalog.price(item, region) or 0) * amount for item, amount in extra or ())
+    more = sum((catalog.price(item, region) or 0) * amount for item, amount in extra)
     return Line(resource, total, total, total + more)

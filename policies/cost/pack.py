@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from policies.cost.rules import account, machines, storage
-from policies.pack import Pack
-from policies.rules import rules_of
+from policies.cost.rules import account, ceilings, log_groups, machines, storage
+from policies.packs.pack import Pack
+from policies.packs.policy_rule import rules_of
 
 PACK = Pack(
     name="cost",
     version="0.1.0",
     summary="Controls on what a training cluster may cost, and on what makes it cost more than it must.",
-    own_rules=rules_of(machines, storage, account),
+    own_rules=rules_of(machines, storage, log_groups, account, ceilings),
 )

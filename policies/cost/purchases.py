@@ -9,9 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from policies.resources import Resource, Stack
-from policies.types import AUTOSCALING_GROUP, INSTANCE, KARPENTER_POOL, LAUNCH_TEMPLATE, NODE_GROUP, SPOT_REQUEST
-from policies.values import Node
+from policies.declared.resources import Resource, Stack
+from policies.declared.types import (
+    AUTOSCALING_GROUP,
+    INSTANCE,
+    KARPENTER_POOL,
+    LAUNCH_TEMPLATE,
+    NODE_GROUP,
+    SPOT_REQUEST,
+)
+from policies.declared.values import Node
 
 BUYING = (NODE_GROUP, INSTANCE, SPOT_REQUEST, AUTOSCALING_GROUP, LAUNCH_TEMPLATE)
 KARPENTER_CAPACITY = "karpenter.sh/capacity-type"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from policies.engine import serve
 from policies.security.pack import PACK
-from policies.wire import serve
 
 serve(PACK, today=date.today)

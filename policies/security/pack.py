@@ -2,13 +2,50 @@
 
 from __future__ import annotations
 
-from policies.pack import Pack
-from policies.rules import rules_of
-from policies.security.rules import access, buckets, cluster, keys, network, nodes, pods, roles, stores
+import json
+from pathlib import Path
+
+from policies.packs.pack import Pack
+from policies.packs.policy_rule import rules_of
+from policies.security.rules import (
+    audit,
+    buckets,
+    cluster,
+    efa,
+    endpoints,
+    iam,
+    keys,
+    kubernetes_rights,
+    lustre,
+    network,
+    node_roles,
+    nodes,
+    pods,
+    registry,
+)
+
+# What the project's own daemons and buckets may do against a rule, each with a reason and a date.
+EXEMPTIONS = Path(__file__).parent / "exemptions.json"
 
 PACK = Pack(
     name="security",
     version="0.1.0",
     summary="Controls on access, encryption, networks, pods and audit of a training cluster.",
-    own_rules=rules_of(cluster, nodes, network, buckets, keys, access, stores, pods, roles),
+    own_rules=rules_of(
+        cluster,
+        nodes,
+        node_roles,
+        efa,
+        network,
+        endpoints,
+        buckets,
+        keys,
+        iam,
+        registry,
+        lustre,
+        audit,
+        pods,
+        kubernetes_rights,
+    ),
+    exemptions=tuple(json.loads(EXEMPTIONS.read_text(encoding="utf-8"))),
 )

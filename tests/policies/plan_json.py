@@ -107,7 +107,7 @@ def references(record: Mapping[str, Any], by_urn: Mapping[str, Mapping[str, Any]
     found: dict[str, Any] = {}
     for key, value in record["inputs"].items():
         others = [
-            by_urn[urn] for urn in wired.get(key) or record["depends_on"] if urn in by_urn and urn != record["urn"]
+            by_urn[urn] for urn in (wired.get(key) or record["depends_on"]) if urn in by_urn and urn != record["urn"]
         ]
         if (expression := _expression(value, others)) is not None:
             found[SINGULAR.get(key, snake(key))] = expression

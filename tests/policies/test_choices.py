@@ -19,9 +19,9 @@ from components.spec.stack import StackSpec
 from infra.build import build
 from infra.offline.recorder import run
 from infra.settings import from_file
-from policies.configuration import load
 from policies.cost.pack import PACK as COST
-from policies.evaluation import evaluate
+from policies.packs.configuration import load
+from policies.packs.evaluation import evaluate
 from policies.security.pack import PACK as SECURITY
 from tests.policies.cases import TODAY
 

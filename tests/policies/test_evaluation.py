@@ -9,14 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from policies.configuration import ConfigurationError, load, parse
 from policies.cost.pack import PACK as COST
-from policies.evaluation import evaluate
-from policies.pack import Pack
-from policies.resources import resources_from
-from policies.rules import Finding, Settings, rule
+from policies.declared.resources import resources_from
+from policies.packs.configuration import ConfigurationError, load, parse
+from policies.packs.evaluation import evaluate
+from policies.packs.pack import Pack
+from policies.packs.policy_rule import Finding, Settings, rule
 from policies.security.pack import PACK as SECURITY
-from tests.policies.cases import GROUND, TODAY, put
+from tests.policies.cases import TODAY, put
 from tests.policies.good import good_stack, record, urn
 
 CLUSTER = "aws:eks/cluster:Cluster"
@@ -151,7 +151,7 @@ def test_an_incomplete_exemption_excuses_nothing_and_is_a_violation(missing: str
     ("change", "said"),
     [
         ({"rule": "no-such-rule"}, "names the rule no-such-rule, which is not in this pack"),
-        ({"expires": "next year"}, 'expires on "next year", which is no date; write YYYY-MM-DD'),
+        ({"expires": "next year"}, 'expires on "next year", which is not a date; write YYYY-MM-DD'),
         ({"urnGlob": "*"}, "has an unknown key urnGlob; the keys are rule, urn_glob, reason, owner, expires"),
     ],
 )
@@ -201,7 +201,7 @@ def test_every_level_of_the_engines_file_is_read() -> None:
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ({"x": "strict"}, 'x: the level "strict" is none of mandatory, advisory, remediate, disabled'),
+        ({"x": "strict"}, 'x: the level "strict" is not one of mandatory, advisory, remediate, disabled'),
         ({"x": 3}, "x: neither a level nor a map of parameters"),
     ],
 )
@@ -214,7 +214,7 @@ def test_a_configuration_that_cannot_be_read_is_refused(written: dict[str, Any],
 def test_a_day_that_is_no_date_is_refused() -> None:
     with pytest.raises(ConfigurationError) as error:
         evaluate([], SECURITY, {"exemptions": {"today": "tomorrow"}})
-    assert str(error.value) == 'exemptions.today is "tomorrow", which is no date; write YYYY-MM-DD'
+    assert str(error.value) == 'exemptions.today is "tomorrow", which is not a date; write YYYY-MM-DD'
 
 
 def test_a_stack_without_a_file_of_its_own_takes_its_environments() -> None:
@@ -251,7 +251,7 @@ def test_no_value_makes_a_rule_fail(place: tuple[str, tuple[str, ...]], value: A
     put(next(item for item in records if item["urn"] == place[0])["inputs"], place[1], value)
     stack = resources_from(records)
     for pack in (SECURITY, COST):
-        for doubt in evaluate(stack, pack, GROUND, today=TODAY).could_not_judge:
+        for doubt in evaluate(stack, pack, today=TODAY).could_not_judge:
             assert "made the rule fail" not in doubt.why
 
 
@@ -259,6 +259,6 @@ def test_no_value_makes_a_rule_fail(place: tuple[str, tuple[str, ...]], value: A
 def test_the_order_of_resources_changes_nothing(pack: Pack) -> None:
     records = good_stack()
     put(records[0]["inputs"], ("tags",), {})
-    there = evaluate(records, pack, GROUND, today=TODAY)
-    back = evaluate(records[::-1], pack, GROUND, today=TODAY)
+    there = evaluate(records, pack, today=TODAY)
+    back = evaluate(records[::-1], pack, today=TODAY)
     assert sorted(map(str, there.violations)) == sorted(map(str, back.violations))

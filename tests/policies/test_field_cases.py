@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from policies.cost.pack import PACK as COST
-from policies.evaluation import Report, evaluate
-from policies.pack import Pack
+from policies.packs.configuration import load
+from policies.packs.evaluation import Report, evaluate
+from policies.packs.pack import Pack
 from policies.security.pack import PACK as SECURITY
-from tests.policies.cases import GROUND, TODAY, pods_of, put
+from tests.policies.cases import TODAY, pods_of, put
 from tests.policies.good import ACCOUNT, Record, document, good_stack, pod_spec, record, urn
 
 SG = "aws:ec2/securityGroup:SecurityGroup"
@@ -39,14 +40,15 @@ def test_an_efa_group_whose_egress_is_only_to_the_world_is_flagged() -> None:
     assert said(SECURITY, rule, efa(ingress=[SELF], egress=[SELF])).violations == ()
     (violation,) = said(SECURITY, rule, efa(ingress=[SELF], egress=[WORLD])).violations
     assert violation.message.startswith(
-        "egress to itself is not set; wanted: an all-traffic rule on one of efa. Fix: add two rules"
+        "networkInterfaces[0].securityGroups is a list of 1; "
+        "wanted: a group that lets out all traffic to itself; efa does not. Fix: "
     )
 
 
 def test_an_efa_template_with_a_group_from_elsewhere_is_not_judged() -> None:
     outside = record(TEMPLATE, "t", {"networkInterfaces": [{"interfaceType": "efa", "securityGroups": ["<unknown>"]}]})
     report = said(SECURITY, "efa-groups-open-to-themselves", [outside])
-    assert [doubt.path for doubt in report.could_not_judge] == ["networkInterfaces[0].securityGroups[0]"]
+    assert [doubt.path for doubt in report.could_not_judge] == ["networkInterfaces[0].securityGroups"]
 
 
 @pytest.mark.parametrize(
@@ -109,13 +111,62 @@ def isolated(*services: str) -> list[Record]:
     return [vpc, subnet, *endpoints]
 
 
+BASE = ("ec2", "ecr.api", "ecr.dkr", "eks", "s3", "sts")
+
+
 def test_an_isolated_network_that_lacks_an_endpoint_is_flagged_by_its_name() -> None:
-    services = SECURITY.rule("isolated-network-has-endpoints").defaults()["services"]
-    assert said(SECURITY, "isolated-network-has-endpoints", isolated(*services)).violations == ()
-    report = said(
-        SECURITY, "isolated-network-has-endpoints", isolated(*[name for name in services if name != "eks-auth"])
-    )
-    assert [violation.path for violation in report.violations] == ["endpoint eks-auth"]
+    rule = "isolated-network-has-endpoints"
+    assert said(SECURITY, rule, isolated(*BASE)).violations == ()
+    report = said(SECURITY, rule, isolated(*[name for name in BASE if name != "sts"]))
+    assert [violation.path for violation in report.violations] == ["endpoint sts"]
+
+
+@pytest.mark.parametrize(
+    ("declared", "service"),
+    [
+        (record("aws:eks/addon:Addon", "a", {"addonName": "eks-pod-identity-agent"}), "eks-auth"),
+        (record("kubernetes:helm.sh/v3:Release", "r", {"chart": "cluster-autoscaler"}), "autoscaling"),
+        (record("kubernetes:helm.sh/v3:Release", "r", {"chart": "oci://public.ecr.aws/karpenter/karpenter"}), "ssm"),
+        (record("aws:eks/addon:Addon", "a", {"addonName": "aws-fsx-csi-driver"}), "fsx"),
+        (record("aws:eks/addon:Addon", "a", {"addonName": "aws-guardduty-agent"}), "guardduty-data"),
+    ],
+    ids=["pod identities", "an autoscaler", "karpenter", "a file system driver", "a threat agent"],
+)
+def test_the_endpoints_that_are_asked_for_follow_from_what_the_stack_declares(declared: Record, service: str) -> None:
+    rule = "isolated-network-has-endpoints"
+    report = said(SECURITY, rule, [*isolated(*BASE), declared])
+    assert [violation.path for violation in report.violations] == [f"endpoint {service}"]
+    assert said(SECURITY, rule, [*isolated(*BASE, service), declared]).violations == ()
+
+
+@pytest.mark.parametrize("region", ["us-west-2", "cn-north-1"])
+def test_an_endpoint_is_known_by_its_service_in_every_partition(region: str) -> None:
+    prefix = "cn.com.amazonaws" if region.startswith("cn-") else "com.amazonaws"
+    records = isolated(*BASE)
+    for item in records:
+        if "serviceName" in item["inputs"]:
+            item["inputs"]["serviceName"] = item["inputs"]["serviceName"].replace(
+                "com.amazonaws.us-west-2", f"{prefix}.{region}"
+            )
+    assert said(SECURITY, "isolated-network-has-endpoints", records).violations == ()
+
+
+def gateways(zones: int, count: int) -> list[Record]:
+    vpc = record("aws:ec2/vpc:Vpc", "v", {"id": "vpc-1"})
+    subnets = [
+        record("aws:ec2/subnet:Subnet", f"s{i}", {"id": f"s-{i}", "vpcId": "vpc-1", "availabilityZoneId": f"z{i}"})
+        for i in range(zones)
+    ]
+    nats = [record("aws:ec2/natGateway:NatGateway", f"n{i}", {"subnetId": f"s-{i % zones}"}) for i in range(count)]
+    return [vpc, *subnets, *nats]
+
+
+@pytest.mark.parametrize(
+    ("zones", "count", "most", "flagged"),
+    [(4, 4, 0, False), (4, 5, 0, True), (6, 6, 0, False), (2, 2, 1, True), (2, 1, 1, False), (1, 2, 0, True)],
+)
+def test_a_network_may_have_one_gateway_for_each_zone(zones: int, count: int, most: int, flagged: bool) -> None:
+    assert bool(said(COST, "gateways-counted", gateways(zones, count), most=most).violations) is flagged
 
 
 def test_a_network_with_a_way_out_needs_no_endpoints() -> None:
@@ -227,7 +278,7 @@ def test_a_raw_instance_beside_the_components_is_flagged_as_well() -> None:
     found = {
         violation.rule
         for pack in (SECURITY, COST)
-        for violation in evaluate([raw], pack, {**GROUND, "cards-within-the-limit": {"cards": 4}}).violations
+        for violation in evaluate([raw], pack, {"cards-within-the-limit": {"cards": 4}}).violations
     }
     assert {
         "machines-require-metadata-tokens",
@@ -240,7 +291,7 @@ def test_a_raw_instance_beside_the_components_is_flagged_as_well() -> None:
 
 def test_rules_look_at_leaves_and_not_at_components() -> None:
     component = record("trainshed:pool:GpuPool", "pretrain", {"capacity": {"kind": "spot"}, "purpose": "training"})
-    assert evaluate([component], COST, GROUND).violations == ()
+    assert evaluate([component], COST).violations == ()
 
 
 @pytest.mark.parametrize("value", [[], None, "absent"])
@@ -315,21 +366,55 @@ def test_default_tags_of_the_provider_count_for_resources_but_not_for_machines_o
     ]
 
 
+def budget(usd: str, **more: Any) -> Record:
+    inputs = {"budgetType": "COST", "timeUnit": "MONTHLY", "limitAmount": usd, **more}
+    return record("aws:budgets/budget:Budget", f"b-{usd}", inputs)
+
+
 def test_the_callers_estimate_comes_before_the_packs_own() -> None:
     estimate = {"monthly": {"low": 1, "expected": 200_000, "high": 3}, "unpriced": ["a block"]}
-    only = {"all": "disabled", "monthly-cost-within-ceiling": {"enforcementLevel": "mandatory", "usd": 100_000}}
-    report = evaluate(good_stack(), COST, only, estimate=estimate)
+    only = {"all": "disabled", "monthly-cost-within-ceiling": "mandatory"}
+    report = evaluate([budget("100000.00")], COST, only, estimate=estimate)
     assert report.violations[0].message.startswith(
         "expected cost a month in USD is 200000; wanted: at most 100,000. Fix:"
     )
     assert [doubt.why for doubt in report.could_not_judge] == ["of a block is not known"]
 
 
-def test_a_change_is_held_to_its_own_ceiling() -> None:
-    only = {"all": "disabled", "cost-change-within-ceiling": {"enforcementLevel": "mandatory", "usd": 1000}}
-    assert evaluate([], COST, only, estimate={"delta": 999.0}).violations == ()
-    assert len(evaluate([], COST, only, estimate={"delta": {"expected": 1001.0}}).violations) == 1
-    assert evaluate([], COST, only).violations == ()
+@pytest.mark.parametrize(
+    ("budgets", "ceiling"),
+    [
+        ([budget("20000")], 20_000),
+        ([budget("20000"), budget("500")], 20_000),
+        ([budget("60000", timeUnit="QUARTERLY")], 20_000),
+        ([budget("20000"), budget("90000", budgetType="USAGE")], 20_000),
+    ],
+    ids=["one", "one beside a part of it", "a quarter", "one of cost beside one of use"],
+)
+def test_the_ceiling_is_the_stacks_own_budget_whatever_the_environment(budgets: list[Record], ceiling: int) -> None:
+    for environment in ("dev", "prod"):
+        over = evaluate(budgets, COST, load("cost", environment), estimate={"expected": ceiling + 1.0})
+        assert "monthly-cost-within-ceiling" in {each.rule for each in over.violations}
+        under = evaluate(budgets, COST, load("cost", environment), estimate={"expected": ceiling - 1.0})
+        assert "monthly-cost-within-ceiling" not in {each.rule for each in under.violations}
+
+
+@pytest.mark.parametrize("limit", ["<unknown>", None], ids=["unknown", "no budget"])
+def test_without_a_known_budget_the_cost_is_not_judged(limit: str | None) -> None:
+    only = {"all": "disabled", "monthly-cost-within-ceiling": "mandatory"}
+    report = evaluate([budget(limit)] if limit else [], COST, only, estimate={"expected": 1.0})
+    assert report.violations == ()
+    assert len(report.could_not_judge) == 1
+    assert evaluate([], COST, only, estimate={"expected": 0.0}).could_not_judge == ()
+
+
+def test_a_change_is_held_to_a_share_of_the_stacks_budget() -> None:
+    only = {"all": "disabled", "cost-change-within-ceiling": {"enforcementLevel": "mandatory", "percent": 5}}
+    stack = [budget("20000")]
+    assert evaluate(stack, COST, only, estimate={"delta": 999.0}).violations == ()
+    (violation,) = evaluate(stack, COST, only, estimate={"delta": {"expected": 1001.0}}).violations
+    assert "wanted: at most 1,000, 5 % of the budget. Fix:" in violation.message
+    assert evaluate(stack, COST, only).violations == ()
 
 
 def test_what_has_no_known_price_is_listed_and_never_counted_as_nothing() -> None:

@@ -13,15 +13,15 @@ import pytest
 
 import policies.cost.rules
 import policies.security.rules
-from policies import types
-from policies.configuration import FOLDER, load, parse, path_of
 from policies.cost.pack import PACK as COST
-from policies.exemptions import read
-from policies.judges.install import command
-from policies.pack import EXEMPTIONS_RULE, Pack
-from policies.rules import LEVELS, SEVERITIES, Rule
+from policies.declared import types
+from policies.external_tools.install import command
+from policies.packs.configuration import FOLDER, load, parse, path_of
+from policies.packs.exemptions import read
+from policies.packs.pack import EXEMPTIONS_RULE, Pack
+from policies.packs.policy_rule import LEVELS, SEVERITIES, PolicyRule
 from policies.security.pack import PACK as SECURITY
-from policies.table import README, written
+from policies.tables.rules_in_readme import README, written
 from tests.left_out import strict
 from tests.policies.stacks import STACKS
 
@@ -36,14 +36,14 @@ def test_every_rule_in_the_folder_is_in_the_pack(name: str) -> None:
     modules = [
         importlib.import_module(f"{folder.__name__}.{found.name}") for found in pkgutil.iter_modules(folder.__path__)
     ]
-    declared = {value.name for module in modules for value in vars(module).values() if isinstance(value, Rule)}
+    declared = {value.name for module in modules for value in vars(module).values() if isinstance(value, PolicyRule)}
     assert declared == {rule.name for rule in pack.own_rules}
     assert len(pack.rules) == len({rule.name for rule in pack.rules})
 
 
 def test_the_readme_documents_every_rule() -> None:
     text = README.read_text(encoding="utf-8")
-    assert written() in text, "run python -m policies.table"
+    assert written() in text, "run python -m policies.tables.rules_in_readme"
     for pack, _ in PACKS.values():
         for rule in pack.rules:
             assert f"| `{rule.name}` | {rule.summary} |" in text
@@ -137,7 +137,9 @@ def test_a_level_for_all_rules_may_be_overridden_for_one() -> None:
 def test_custodian_finds_the_idle_rules_valid() -> None:
     custodian = command("custodian")
     if custodian is None:
-        (pytest.fail if strict() else pytest.skip)("custodian is missing: python -m policies.judges.install custodian")
+        (pytest.fail if strict() else pytest.skip)(
+            "custodian is missing: python -m policies.external_tools.install custodian"
+        )
     ran = subprocess.run(
         [str(custodian), "validate", str(ROOT / "custodian" / "idle.yml")], capture_output=True, text=True, check=False
     )

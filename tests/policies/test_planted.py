@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from policies.cost.pack import PACK as COST
-from policies.evaluation import evaluate
-from policies.judges.install import python
+from policies.external_tools.install import python
+from policies.packs.evaluation import evaluate
 from policies.security.pack import PACK as SECURITY
-from tests.policies.cases import GROUND, TODAY
+from tests.policies.cases import TODAY
 from tests.policies.good import Record, good_stack
 from tests.policies.plan_json import manifests, plan
 from tests.policies.planted import PLANTED, Planted
 
-JUDGE = Path(__file__).resolve().parents[2] / "policies" / "judges" / "run_checkov.py"
+RUN_CHECKOV = Path(__file__).resolve().parents[2] / "policies" / "external_tools" / "run_checkov.py"
 
 
 def test_the_table_is_long_enough_and_has_no_title_twice() -> None:
@@ -32,7 +32,7 @@ def test_the_packs_catch_a_planted_mistake(planted: Planted) -> None:
     found = {
         violation.rule
         for pack in (SECURITY, COST)
-        for violation in evaluate(planted.records(), pack, GROUND, today=TODAY).violations
+        for violation in evaluate(planted.records(), pack, today=TODAY).violations
     }
     assert set(planted.rules) <= found
 
@@ -48,7 +48,7 @@ def test_checkov_catches_what_the_table_says_it_catches_and_no_more_than_half_of
     good = written(good_stack(), "good")
     bad = [written(planted.records(), f"{number:02}") for number, planted in enumerate(PLANTED)]
     every = [path for pair in (good, *bad) for path in pair]
-    ran = subprocess.run([str(python("checkov")), str(JUDGE), *every], capture_output=True, text=True, check=True)
+    ran = subprocess.run([str(python("checkov")), str(RUN_CHECKOV), *every], capture_output=True, text=True, check=True)
     judged = json.loads(ran.stdout)
 
     def failed(pair: tuple[str, str]) -> set[tuple[str, str]]:

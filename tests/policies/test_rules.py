@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from policies.cost.pack import PACK as COST_PACK
-from policies.evaluation import Report, evaluate
-from policies.pack import EXEMPTIONS_RULE, Pack
+from policies.packs.evaluation import Report, evaluate
+from policies.packs.pack import EXEMPTIONS_RULE, Pack
 from policies.security.pack import PACK as SECURITY_PACK
-from tests.policies.cases import COST, GROUND, REMOVE, SECURITY, TODAY, UNKNOWN, Case
+from tests.policies.cases import COST, REMOVE, SECURITY, TODAY, UNKNOWN, Case
 from tests.policies.good import good_stack
 from tests.rows import each_row
 
@@ -38,7 +38,7 @@ def alone(pack: Pack, name: str) -> Pack:
 def judge(pack: Pack, name: str, case: Case, value: Any, **more: Any) -> Report:
     # A delta between two states can only be handed in.
     estimate = ESTIMATE if name == "cost-change-within-ceiling" else None
-    configuration = {**GROUND, **case.configuration, **more}
+    configuration = {**case.configuration, **more}
     return evaluate(case.records(value), alone(pack, name), configuration, today=TODAY, estimate=estimate)
 
 
@@ -55,7 +55,7 @@ def test_every_rule_has_a_case() -> None:
 
 @pytest.mark.parametrize("pack", [SECURITY_PACK, COST_PACK], ids=["security", "cost"])
 def test_the_good_stack_passes_every_rule(pack: Pack) -> None:
-    report = evaluate(good_stack(), pack, GROUND, today=TODAY)
+    report = evaluate(good_stack(), pack, today=TODAY)
     assert report.violations == ()
     assert {(doubt.rule, doubt.why) for doubt in report.could_not_judge} <= {
         ("monthly-cost-within-ceiling", "is priced by its use")
@@ -64,7 +64,7 @@ def test_the_good_stack_passes_every_rule(pack: Pack) -> None:
 
 @each_case
 def test_a_rule_passes_the_good_stack_and_catches_its_case(pack: Pack, name: str, case: Case) -> None:
-    configuration = {**GROUND, **case.configuration}
+    configuration = {**case.configuration}
     before = evaluate(good_stack(), alone(pack, name), configuration, today=TODAY)
     assert not [violation for violation in before.violations if violation.rule == name]
     found = [violation for violation in judge(pack, name, case, case.bad).violations if violation.rule == name]
@@ -133,6 +133,6 @@ LEVELS = [("advisory", "advisory"), ("mandatory", "mandatory"), ("remediate", "m
 def test_the_configured_level_is_the_violations_level(
     pack: Pack, name: str, case: Case, level: str, shown: str
 ) -> None:
-    values = {**GROUND.get(name, {}), **case.configuration.get(name, {}), "enforcementLevel": level}
+    values = {**case.configuration.get(name, {}), "enforcementLevel": level}
     report = judge(pack, name, case, case.bad, **{name: values})
     assert {violation.level for violation in report.violations if violation.rule == name} == {shown}

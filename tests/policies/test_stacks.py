@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from policies.configuration import load, path_of
 from policies.cost.pack import PACK as COST
-from policies.evaluation import Report, evaluate
-from policies.judges.install import python
-from policies.pack import Pack
+from policies.external_tools.install import python
+from policies.packs.configuration import load, path_of
+from policies.packs.evaluation import Report, evaluate
+from policies.packs.pack import Pack
 from policies.security.pack import PACK as SECURITY
 from tests.policies.cases import TODAY
 from tests.policies.plan_json import plan
 from tests.policies.stacks import STACKS, environment_of, records_of
 
-JUDGE = Path(__file__).resolve().parents[2] / "policies" / "judges" / "run_checkov.py"
+RUN_CHECKOV = Path(__file__).resolve().parents[2] / "policies" / "external_tools" / "run_checkov.py"
 # The records and the judge are shared, so one worker takes all.
 pytestmark = pytest.mark.xdist_group("policies-stacks")
 each_stack = pytest.mark.parametrize("stack", STACKS)
@@ -85,7 +85,10 @@ def findings(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, bool],
     for (stack, known), path in paths.items():
         path.write_text(plan(records_of(stack, known=known)))
     ran = subprocess.run(
-        [str(python("checkov")), str(JUDGE), *map(str, paths.values())], capture_output=True, text=True, check=True
+        [str(python("checkov")), str(RUN_CHECKOV), *map(str, paths.values())],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     judged_plans = json.loads(ran.stdout)
     for (stack, _), path in paths.items():

@@ -12,8 +12,8 @@ from typing import Any
 
 from components.planning.cost.estimate import Monthly
 from components.record import Record
-from policies.evaluation import NotJudged, Violation
-from policies.exemptions import Exemption
+from policies.packs.evaluation import NotJudged, Violation
+from policies.packs.exemptions import Exemption
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,10 +73,10 @@ def judge(
 ) -> Verdict:
     """Ask both packs. `unpriced` is what the monthly cost leaves out, `delta` the difference to the stack before."""
     # The rules of the packs take their time to import, and a stack file with errors never asks them.
-    from policies.configuration import load
     from policies.cost.pack import PACK as COST
-    from policies.evaluation import evaluate
-    from policies.resources import resources_from
+    from policies.declared.resources import resources_from
+    from policies.packs.configuration import load
+    from policies.packs.evaluation import evaluate
     from policies.security.pack import PACK as SECURITY
 
     estimate = {**monthly.as_json(), "unpriced": list(unpriced), "delta": delta}

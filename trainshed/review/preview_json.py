@@ -14,8 +14,8 @@ from typing import Any, cast
 from components.catalog.replacing import REFERS_TO
 from components.problems import Problem, Severity, Where
 from components.record import Record, from_json
-from policies.evaluation import NotJudged, Violation
-from policies.exemptions import Exemption
+from policies.packs.evaluation import NotJudged, Violation
+from policies.packs.exemptions import Exemption
 from trainshed.preview.policies import Exempted, Verdict
 
 _SEVERITIES: Mapping[str, Severity] = {"error": "error", "warning": "warning", "note": "note"}

@@ -14,7 +14,7 @@ from components.catalog import Catalog
 from components.planning.cost.estimate import Estimate, Monthly, estimate
 from components.spec.stack import StackSpec
 from infra.settings import from_file
-from policies.evaluation import NotJudged, Violation
+from policies.packs.evaluation import NotJudged, Violation
 from trainshed.preview.policies import Verdict, doubt_as_json, judge
 from trainshed.review.danger import Acknowledgement, Danger, Weaker, dangers, unused, weaker
 from trainshed.review.differences import Change, compare, counts

@@ -6,14 +6,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from policies.cost.catalog import catalog
-from policies.cost.estimate import estimate
-from policies.resources import Resource, Stack, refers
-from policies.rules import Doubt, Finding, Outcome, Settings, each, each_resource, editable, missing, rule
-from policies.types import (
+from policies.declared.resources import Resource, Stack, refers
+from policies.declared.types import (
     ADDRESS,
     ADDRESS_ASSOCIATION,
-    ANOMALY_MONITOR,
     AUTOSCALING_GROUP,
     BUCKET,
     BUDGET,
@@ -30,11 +26,13 @@ from policies.types import (
     NODE_GROUP,
     REPOSITORY,
     SPOT_REQUEST,
+    SUBNET,
     VOLUME,
     VPC,
     VPC_ENDPOINT,
 )
-from policies.values import Node
+from policies.declared.values import Node
+from policies.packs.policy_rule import Finding, Outcome, Settings, each, each_resource, editable, missing, rule
 
 TAGGED = (
     CLUSTER,
@@ -120,18 +118,45 @@ def _given(provider: Mapping[str, Any] | None) -> set[str]:
 
 @rule(
     "gateways-counted",
-    types=(NAT_GATEWAY,),
+    types=(NAT_GATEWAY, SUBNET, VPC),
     scope="stack",
     severity="medium",
     level="mandatory",
-    says="There are no more NAT gateways than the environment needs.",
-    fix="route all zones through one gateway (development), or one a zone (production)",
-    parameters={"gateways": {"type": "integer", "default": 4, "minimum": 0}},
+    says="A network has at most one NAT gateway a zone, and no more than the environment allows.",
+    fix="route each zone through one gateway, or all through the same one (trainshed:network.nat_gateways: one)",
+    parameters={
+        "most": {
+            "type": "integer",
+            "default": 0,
+            "minimum": 0,
+            "description": "the most gateways in a network; 0 sets no limit beyond one for each zone",
+        }
+    },
 )
 def gateways_counted(stack: Stack, settings: Settings) -> Iterator[Outcome]:
-    gateways = list(stack.of(NAT_GATEWAY))
-    if len(gateways) > settings["gateways"]:
-        yield Finding(Node(len(gateways), "NAT gateways"), f"at most {settings['gateways']}", gateways[-1].urn)
+    def judge(vpc: Resource) -> Iterator[Outcome]:
+        subnets = [subnet for subnet in stack.of(SUBNET) if refers(subnet, "vpcId", vpc)]
+        gateways = [
+            gateway
+            for gateway in stack.of(NAT_GATEWAY)
+            if any(refers(gateway, "subnetId", subnet) for subnet in subnets)
+        ]
+        zones = {zone for subnet in subnets if (zone := _zone(subnet))}
+        most = min(len(zones), settings["most"] or len(zones))
+        if len(gateways) > most:
+            yield Finding(Node(len(gateways), "NAT gateways"), f"at most {most}", gateways[-1].urn)
+
+    yield from each_resource(stack.of(VPC), judge)
+
+
+def _zone(subnet: Resource) -> str:
+    """The zone of a subnet. One that isn't known counts as a zone of its own, so that no valid gateway is refused."""
+    named = next(
+        (node for key in ("availabilityZoneId", "availabilityZone") if not (node := subnet.at(key)).absent), None
+    )
+    if named is None:
+        return ""
+    return subnet.urn if named.opaque else str(named.value)
 
 
 @rule(
@@ -255,69 +280,3 @@ def budget_watches(stack: Stack, _: Settings) -> Iterator[Outcome]:
 
 
 SUBSCRIBERS = ("subscriberEmailAddresses", "subscriberSnsTopicArns")
-
-
-@rule(
-    "anomalies-watched",
-    types=(ANOMALY_MONITOR, CLUSTER),
-    scope="stack",
-    severity="low",
-    says="A monitor tells of unusual spending within a day.",
-    fix="add an aws.costexplorer.AnomalyMonitor and a subscription; one of the organisation does as well",
-)
-def anomalies_watched(stack: Stack, _: Settings) -> Iterator[Outcome]:
-    clusters = list(stack.of(CLUSTER))
-    if clusters and not list(stack.of(ANOMALY_MONITOR)):
-        yield Finding(missing("anomaly monitor"), "an aws.costexplorer.AnomalyMonitor", clusters[0].urn)
-
-
-@rule(
-    "monthly-cost-within-ceiling",
-    types=("*",),
-    scope="stack",
-    severity="critical",
-    says="The stack's expected cost a month stays under the environment's ceiling.",
-    fix="lower the pools' sizes, or have the ceiling raised by who pays",
-    parameters={
-        "usd": {"type": "number", "default": 100000, "minimum": 0},
-        "figure": {"type": "string", "enum": ["low", "expected", "high"], "default": "expected"},
-        "region": {"type": "string", "default": "us-west-2", "description": "where resources live that don't say"},
-    },
-)
-def monthly_cost_within_ceiling(stack: Stack, settings: Settings) -> Iterator[Outcome]:
-    figure: str = settings["figure"]
-    if settings.estimate is not None:
-        monthly = settings.estimate.get("monthly") or settings.estimate
-        cost, drivers = monthly.get(figure), ""
-        yield from (Doubt("price", f"of {what} is not known") for what in settings.estimate.get("unpriced") or ())
-    else:
-        own = estimate(stack, catalog(), settings["region"])
-        yield from (Doubt("price", line.why, line.resource.urn) for line in own.unpriced)
-        cost = {"low": own.low, "expected": own.expected, "high": own.high}[figure]
-        drivers = (
-            "; most of it: " + ", ".join(f"{line.resource.name} ${line.expected:,.0f}" for line in own.drivers())
-            if own.drivers()
-            else ""
-        )
-    if not isinstance(cost, int | float):
-        yield Doubt("cost", f"has no {figure} figure")
-    elif cost > settings["usd"]:
-        yield Finding(Node(round(cost), f"{figure} cost a month in USD"), f"at most {settings['usd']:,.0f}{drivers}")
-
-
-@rule(
-    "cost-change-within-ceiling",
-    types=("*",),
-    scope="stack",
-    severity="high",
-    says="A single change adds no more to the monthly cost than the environment allows.",
-    fix="split the change, or have the ceiling raised by who pays",
-    parameters={"usd": {"type": "number", "default": 20000, "minimum": 0}},
-)
-def cost_change_within_ceiling(_: Stack, settings: Settings) -> Iterator[Outcome]:
-    # Only a review knows the state before; without a delta there is no change to judge.
-    delta = (settings.estimate or {}).get("delta")
-    if isinstance(delta, Mapping):
-        delta = delta.get("expected")
-    if isinstance(delta, int | float) and delta > settings["usd"]:
-        yield Finding(Node(round(delta), "added cost a month in USD"), f"at most {settings['usd']:,.0f}")

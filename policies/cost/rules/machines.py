@@ -16,10 +16,9 @@ from policies.cost.purchases import (
     purchases,
     requirement,
 )
-from policies.pools import is_preprocessing, is_training, purposes
-from policies.resources import Resource, Stack
-from policies.rules import Doubt, Finding, Outcome, Settings, each, each_resource, missing, rule
-from policies.types import (
+from policies.declared.pools import is_preprocessing, is_training, purposes
+from policies.declared.resources import Resource, Stack
+from policies.declared.types import (
     AUTOSCALING_GROUP,
     CAPACITY_RESERVATION,
     INSTANCE,
@@ -29,7 +28,8 @@ from policies.types import (
     SCHEDULE,
     SPOT_REQUEST,
 )
-from policies.values import Node
+from policies.declared.values import Node
+from policies.packs.policy_rule import Doubt, Finding, Outcome, Settings, each, each_resource, missing, rule
 
 TEXTS = {"type": "array", "items": {"type": "string"}}
 CARD_RESOURCES = ("nvidia.com/gpu", "aws.amazon.com/neuron", "aws.amazon.com/neurondevice")
@@ -173,8 +173,8 @@ def cards_within_the_limit(stack: Stack, settings: Settings) -> Iterator[Outcome
         urn, (_, node) = max(most.items(), key=lambda item: item[1][0])
         yield Finding(
             node,
-            f"at most {settings['cards']} cards in all; pools at their largest hold {in_pools}, reservations"
-            f" {in_reservations}",
+            f"at most {settings['cards']} cards in all; pools at their largest hold {in_pools}, "
+            f"reservations {in_reservations}",
             urn,
         )
 
@@ -294,10 +294,7 @@ def _moment(node: Node) -> datetime | None:
     scope="stack",
     severity="high",
     says="Nodes of a capacity block run only between its start and its end, and something ends them.",
-    fix=(
-        "set desiredSize to 0 outside the block's dates, and let a schedule of EventBridge set the group to 0 before"
-        " the end"
-    ),
+    fix="set desiredSize to 0 outside the block's dates, and let an EventBridge schedule set it to 0 before the end",
     parameters={"nodes": {"type": "integer", "default": 64, "description": "EC2 sells no block with more instances"}},
 )
 def blocks_within_their_dates(stack: Stack, settings: Settings) -> Iterator[Outcome]:

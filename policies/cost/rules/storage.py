@@ -5,11 +5,9 @@ kept.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 
-from policies.resources import Resource, Stack
-from policies.rules import Finding, Outcome, Settings, each, each_resource, missing, rule
-from policies.types import (
+from policies.declared.resources import Resource, Stack
+from policies.declared.types import (
     BUCKET,
     BUCKET_LIFECYCLE,
     BUCKET_VERSIONING,
@@ -17,7 +15,6 @@ from policies.types import (
     KARPENTER_CLASS,
     LAUNCH_CONFIGURATION,
     LAUNCH_TEMPLATE,
-    LOG_GROUP,
     LUSTRE,
     REPOSITORY,
     REPOSITORY_LIFECYCLE,
@@ -25,7 +22,8 @@ from policies.types import (
     STORAGE_CLASS,
     VOLUME,
 )
-from policies.values import Node
+from policies.declared.values import Node
+from policies.packs.policy_rule import Finding, Outcome, Settings, each, each_resource, missing, rule
 
 DISKS = (LAUNCH_TEMPLATE, VOLUME, INSTANCE, SPOT_REQUEST, LAUNCH_CONFIGURATION, KARPENTER_CLASS, STORAGE_CLASS)
 
@@ -132,36 +130,6 @@ def lustre_within_limits(lustre: Resource, settings: Settings) -> Iterator[Outco
     yield from each([lustre.at("deploymentType")], kind)
     if lustre.at("storageType").value != "INTELLIGENT_TIERING" and (size := lustre.at("storageCapacity")).absent:
         yield Finding(size, "a size; one that isn't written can't be held to a limit")
-
-
-@rule(
-    "logs-end",
-    types=(LOG_GROUP,),
-    severity="medium",
-    level="mandatory",
-    ids=("CKV_AWS_66", "CKV_AWS_338"),
-    says="Logs are kept for a while and not for ever; audit logs for at least a year.",
-    fix="set retentionInDays",
-    parameters={
-        "most_days": {"type": "integer", "default": 400},
-        "audit_days": {"type": "integer", "default": 365},
-        "audit_names": {"type": "array", "items": {"type": "string"}, "default": ["*audit*", "*trail*"]},
-    },
-)
-def logs_end(group: Resource, settings: Settings) -> Iterator[Outcome]:
-    retention = group.at("retentionInDays")
-    days = retention.number()
-    name = group.at("name")
-    names = (group.name, name.value if isinstance(name.value, str) else "")
-    audit = any(fnmatchcase(text.lower(), pattern) for text in names for pattern in settings["audit_names"])
-    if not days:
-        yield Finding(
-            retention, f"a number of days up to {settings['most_days']}; left out or 0, logs are kept for ever"
-        )
-    elif audit and days < settings["audit_days"]:
-        yield Finding(retention, f"at least {settings['audit_days']} for an audit log")
-    elif not audit and days > settings["most_days"]:
-        yield Finding(retention, f"at most {settings['most_days']}")
 
 
 @rule(

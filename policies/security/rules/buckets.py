@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Any
 
-from policies.documents import Statement, statements
-from policies.resources import Resource, Stack
-from policies.rules import Finding, Outcome, Settings, each, each_resource, missing, rule
-from policies.types import (
+from policies.declared.documents import Statement, statements
+from policies.declared.resources import Resource, Stack, refers
+from policies.declared.types import (
+    ACCESS_POINT,
+    ACCESS_POINT_POLICY,
     BUCKET,
     BUCKET_ACL,
     BUCKET_ENCRYPTION,
@@ -17,11 +18,28 @@ from policies.types import (
     BUCKET_POLICY,
     BUCKET_PUBLIC_ACCESS,
     BUCKET_VERSIONING,
+    DELIVERY_CHANNEL,
+    FLOW_LOG,
     KEY,
+    QUEUE,
+    QUEUE_POLICY,
+    REGISTRY_POLICY,
     REPOSITORY_POLICY,
+    SECRET_POLICY,
+    TOPIC,
+    TOPIC_POLICY,
+    TRAIL,
 )
-from policies.values import Node
+from policies.declared.values import Node
+from policies.packs.policy_rule import Finding, Outcome, Settings, each, each_resource, missing, rule
 
+# What writes logs into a bucket, and the key under which each names it.
+RECEIVERS = {
+    BUCKET_LOGGING: "targetBucket",
+    TRAIL: "s3BucketName",
+    FLOW_LOG: "logDestination",
+    DELIVERY_CHANNEL: "s3BucketName",
+}
 FLAGS = ("blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets")
 
 
@@ -78,10 +96,22 @@ def _to_group(grant: Node) -> Iterator[Outcome]:
 
 @rule(
     "bucket-policies-name-principals",
-    types=(BUCKET_POLICY, BUCKET, REPOSITORY_POLICY),
+    types=(
+        BUCKET_POLICY,
+        BUCKET,
+        ACCESS_POINT,
+        ACCESS_POINT_POLICY,
+        REPOSITORY_POLICY,
+        REGISTRY_POLICY,
+        TOPIC,
+        TOPIC_POLICY,
+        QUEUE,
+        QUEUE_POLICY,
+        SECRET_POLICY,
+    ),
     severity="critical",
-    ids=("S3.2", "S3.3", "S3.6", "CKV_AWS_70", "CKV_AWS_32"),
-    says="No policy of a bucket or registry allows everybody.",
+    ids=("S3.2", "S3.3", "S3.6", "SNS.4", "SQS.3", "CKV_AWS_70", "CKV_AWS_32", "CKV_AWS_168", "CKV_AWS_169"),
+    says="No policy of a bucket, registry, topic, queue or secret allows everybody.",
     fix=(
         "name the account or role in Principal, or add a Condition on aws:PrincipalOrgID, aws:SourceVpce or"
         " aws:SourceAccount"
@@ -189,12 +219,12 @@ def bucket_policies_lock_nobody_out(policy: Resource, _: Settings) -> Iterator[O
 
 @rule(
     "buckets-encrypted-with-key",
-    types=(BUCKET, BUCKET_ENCRYPTION),
+    types=(BUCKET, BUCKET_ENCRYPTION, BUCKET_LOGGING),
     scope="stack",
     severity="medium",
     level="mandatory",
     ids=("S3.17", "CKV_AWS_19", "CKV_AWS_145"),
-    says="Every bucket encrypts with a KMS key, and asks KMS once per bucket key.",
+    says="Every bucket encrypts with a KMS key and a bucket key; one that receives access logs may use S3's own.",
     fix=(
         "add an aws.s3.BucketServerSideEncryptionConfiguration with sseAlgorithm aws:kms, a kmsMasterKeyId and"
         " bucketKeyEnabled"
@@ -205,18 +235,31 @@ def buckets_encrypted_with_key(stack: Stack, _: Settings) -> Iterator[Outcome]:
         found = _companions(stack, bucket, BUCKET_ENCRYPTION)
         if not found:
             yield Finding(missing("encryption"), "a BucketServerSideEncryptionConfiguration with aws:kms")
+        # AWS's sources contradict each other about KMS keys where access logs go; S3's own key always works.
+        for_logs = _receives_logs(stack, bucket)
         for encryption in found:
             rules = encryption.at("rules")
             if not rules.elements():
                 yield Finding(rules, "a rule with aws:kms", encryption.urn)
-            yield from each(rules.elements(), lambda node, owner=encryption: _by_key(node, owner), urn=encryption.urn)
+            yield from each(
+                rules.elements(),
+                lambda node, owner=encryption, logs=for_logs: _by_key(node, owner, logs),
+                urn=encryption.urn,
+            )
 
     yield from each_resource(stack.of(BUCKET), judge)
 
 
-def _by_key(applied: Node, encryption: Resource) -> Iterator[Outcome]:
+def _receives_logs(stack: Stack, bucket: Resource) -> bool:
+    """Whether another bucket's access logs go there."""
+    return any(refers(logging, "targetBucket", bucket, "bucket") for logging in stack.of(BUCKET_LOGGING))
+
+
+def _by_key(applied: Node, encryption: Resource, for_logs: bool) -> Iterator[Outcome]:
     default = applied.at("applyServerSideEncryptionByDefault")
     algorithm = default.at("sseAlgorithm")
+    if for_logs and algorithm.text() == "AES256":
+        return
     if not (algorithm.text() or "").startswith("aws:kms"):
         yield Finding(algorithm, '"aws:kms"', encryption.urn)
         return
@@ -262,20 +305,19 @@ def buckets_versioned(stack: Stack, settings: Settings) -> Iterator[Outcome]:
 
 @rule(
     "buckets-log-access",
-    types=(BUCKET, BUCKET_LOGGING),
+    types=(BUCKET, *RECEIVERS),
     scope="stack",
     severity="low",
     ids=("S3.9", "CKV_AWS_18"),
-    says="Every bucket writes access logs, except the one that receives them.",
-    fix=(
-        "add an aws.s3.BucketLogging with a targetBucket; name patterns of the receiving buckets stand under"
-        " except_names"
-    ),
-    parameters={"except_names": {"type": "array", "items": {"type": "string"}, "default": ["*log*", "*trail*"]}},
+    says="Every bucket writes access logs, except those that receive logs themselves.",
+    fix="add an aws.s3.BucketLogging with a targetBucket",
+    parameters={"except_names": {"type": "array", "items": {"type": "string"}, "default": []}},
 )
 def buckets_log_access(stack: Stack, settings: Settings) -> Iterator[Outcome]:
     def judge(bucket: Resource) -> Iterator[Outcome]:
         if any(fnmatchcase(bucket.name, pattern) for pattern in settings["except_names"]):
+            return
+        if any(refers(other, key, bucket, "bucket") for type_, key in RECEIVERS.items() for other in stack.of(type_)):
             return
         if not _companions(stack, bucket, BUCKET_LOGGING):
             yield Finding(missing("access logging"), "a BucketLogging of this bucket")

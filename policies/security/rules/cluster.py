@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Any
 
-from policies.resources import Resource
-from policies.rules import Finding, Outcome, Settings, each, rule
-from policies.types import ACCESS_ENTRY, ACCESS_POLICY, CLUSTER, KEY
-from policies.values import Node
+from policies.declared.resources import Resource
+from policies.declared.types import ACCESS_ENTRY, ACCESS_POLICY, CLUSTER, KEY
+from policies.declared.values import Node
+from policies.packs.policy_rule import Finding, Outcome, Settings, each, rule
 
 LOG_TYPES = ("api", "audit", "authenticator", "controllerManager", "scheduler")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from policies.documents import Statement, statements
-from policies.resources import Resource
-from policies.rules import Finding, Outcome, Settings, each, rule
-from policies.types import EBS_DEFAULT, FILE_SYSTEM, KEY, LOG_GROUP, LUSTRE, QUEUE, REPOSITORY, TOPIC, VOLUME
+from policies.declared.documents import Statement, statements
+from policies.declared.resources import Resource
+from policies.declared.types import EBS_DEFAULT, FILE_SYSTEM, KEY, LOG_GROUP, LUSTRE, QUEUE, REPOSITORY, TOPIC, VOLUME
+from policies.packs.policy_rule import Finding, Outcome, Settings, each, rule
 
 
 def _rotate(inputs: dict[str, Any]) -> bool:

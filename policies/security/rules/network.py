@@ -5,27 +5,23 @@ must still reach.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 from typing import Any
 
-from policies.resources import Resource, Stack, refers
-from policies.rules import Finding, Outcome, Settings, each, each_resource, missing, rule
-from policies.security.networks import Opening, openings
-from policies.security.rules.cluster import is_world
-from policies.types import (
+from policies.declared.resources import Resource, Stack, refers
+from policies.declared.types import (
     DEFAULT_SECURITY_GROUP,
     EGRESS_RULE,
     FLOW_LOG,
     INGRESS_RULE,
-    INTERNET_GATEWAY,
-    NAT_GATEWAY,
     SECURITY_GROUP,
     SECURITY_GROUP_RULE,
     SUBNET,
     VPC,
-    VPC_ENDPOINT,
 )
-from policies.values import Node
+from policies.declared.values import Node
+from policies.packs.policy_rule import Finding, Outcome, Settings, each, each_resource, missing, rule
+from policies.security.network_openings import Opening, openings
+from policies.security.rules.cluster import is_world
 
 RULES = (SECURITY_GROUP, SECURITY_GROUP_RULE, INGRESS_RULE)
 # Named in the message, because they tell a reader what the open door leads to.
@@ -137,7 +133,7 @@ def network_flow_logs(stack: Stack, _: Settings) -> Iterator[Outcome]:
 
 @rule(
     "network-default-group-empty",
-    types=(VPC, DEFAULT_SECURITY_GROUP),
+    types=(VPC, DEFAULT_SECURITY_GROUP, SECURITY_GROUP_RULE, INGRESS_RULE, EGRESS_RULE),
     scope="stack",
     severity="medium",
     level="mandatory",
@@ -154,8 +150,11 @@ def network_default_group_empty(stack: Stack, _: Settings) -> Iterator[Outcome]:
             )
         for group in groups:
             for direction in ("ingress", "egress"):
-                if not (rules := group.at(direction)).unknown and rules.elements():
+                if not group.computed(direction) and (rules := group.at(direction)).elements():
                     yield Finding(rules, "no rules at all", group.urn)
+            for rule_ in stack.of(SECURITY_GROUP_RULE, INGRESS_RULE, EGRESS_RULE):
+                if refers(rule_, "securityGroupId", group):
+                    yield Finding(rule_.at("securityGroupId"), "no rule on the default group", rule_.urn)
 
     yield from each_resource(stack.of(VPC), judge)
 
@@ -196,44 +195,3 @@ def one_group_owned_by_the_cluster(group: Resource, _: Settings) -> Iterator[Out
     for key, value in group.at("tags").entries().items():
         if key.startswith("kubernetes.io/cluster/"):
             yield Finding(value, "no cluster tag on a group of one's own")
-
-
-ENDPOINTS = ["ec2", "ecr.api", "ecr.dkr", "s3", "sts", "logs", "eks", "eks-auth", "elasticloadbalancing"]
-
-
-@rule(
-    "isolated-network-has-endpoints",
-    types=(VPC, VPC_ENDPOINT, NAT_GATEWAY, INTERNET_GATEWAY),
-    scope="stack",
-    severity="high",
-    says="A network without a way out has an endpoint for every service that nodes need to join and to pull images.",
-    fix="add the endpoint, or choose network egress nat",
-    parameters={"services": {"type": "array", "items": {"type": "string"}, "default": ENDPOINTS}},
-)
-def isolated_network_has_endpoints(stack: Stack, settings: Settings) -> Iterator[Outcome]:
-    gateways = list(
-        stack.of(
-            NAT_GATEWAY,
-            INTERNET_GATEWAY,
-            "aws:ec2/internetGatewayAttachment:*",
-            "aws:ec2transitgateway/vpcAttachment:*",
-        )
-    )
-    subnets = list(stack.of(SUBNET))
-
-    def judge(vpc: Resource) -> Iterator[Outcome]:
-        mine = [subnet for subnet in subnets if refers(subnet, "vpcId", vpc)]
-        if not mine or any(
-            refers(gateway, "vpcId", vpc) or any(refers(gateway, "subnetId", subnet) for subnet in mine)
-            for gateway in gateways
-        ):
-            return
-        endpoints = stack.companions(vpc, VPC_ENDPOINT, "vpcId")
-        names = [name for endpoint in endpoints if (name := endpoint.at("serviceName").text()) is not None]
-        for service in settings["services"]:
-            if not any(fnmatchcase(name, f"com.amazonaws.*.{service}") for name in names):
-                yield Finding(
-                    missing(f"endpoint {service}"), f"an endpoint for {service}, as this network has no way out"
-                )
-
-    yield from each_resource(stack.of(VPC), judge)

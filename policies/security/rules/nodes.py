@@ -9,22 +9,41 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from policies.pools import is_training
-from policies.resources import Resource, Stack
-from policies.rules import Finding, Outcome, Settings, each, each_resource, editable, editable_elements, missing, rule
-from policies.security.networks import opens_itself, public_subnets, rules_of_group
-from policies.types import (
+from policies.declared.pools import is_training
+from policies.declared.resources import Resource, Stack
+from policies.declared.types import (
     INSTANCE,
+    KARPENTER_CLASS,
     LAUNCH_CONFIGURATION,
     LAUNCH_TEMPLATE,
     NODE_GROUP,
-    SECURITY_GROUP,
     SPOT_REQUEST,
     SUBNET,
 )
-from policies.values import Node
+from policies.declared.values import LEFT_OUT, UNKNOWN, Node
+from policies.packs.policy_rule import (
+    Doubt,
+    Finding,
+    Outcome,
+    Settings,
+    each,
+    each_resource,
+    editable,
+    editable_elements,
+    rule,
+)
+from policies.security.network_openings import public_subnets
 
-MACHINES = (LAUNCH_TEMPLATE, INSTANCE, SPOT_REQUEST, LAUNCH_CONFIGURATION)
+MACHINES = (LAUNCH_TEMPLATE, INSTANCE, SPOT_REQUEST, LAUNCH_CONFIGURATION, KARPENTER_CLASS)
+
+
+def described(machine: Resource) -> Node:
+    """Where a resource describes its machines: a node class of Karpenter does so under `spec`."""
+    return machine.at("spec") if is_node_class(machine) else machine.node
+
+
+def is_node_class(machine: Resource) -> bool:
+    return machine.type.endswith(":EC2NodeClass")
 
 
 @rule(
@@ -45,7 +64,7 @@ def nodes_no_open_ssh(group: Resource, _: Settings) -> Iterator[Outcome]:
 
 @rule(
     "nodes-in-private-subnets",
-    types=(NODE_GROUP, INSTANCE, SUBNET),
+    types=(NODE_GROUP, INSTANCE, KARPENTER_CLASS, SUBNET),
     scope="stack",
     severity="high",
     ids=("CIS-EKS 5.4.3",),
@@ -55,19 +74,32 @@ def nodes_no_open_ssh(group: Resource, _: Settings) -> Iterator[Outcome]:
 def nodes_in_private_subnets(stack: Stack, _: Settings) -> Iterator[Outcome]:
     public = public_subnets(stack)
     known = {name for subnet in public for name in (subnet.at("id").value, subnet.urn) if isinstance(name, str)}
+    left_out = {subnet.urn for subnet in stack.of(SUBNET) if subnet.left_out}
 
     def judge(machine: Resource) -> Iterator[Outcome]:
-        key = "subnetIds" if machine.type == NODE_GROUP else "subnetId"
-        node = machine.at(key)
-        wired = set(machine.targets(key, SUBNET))
-        parts = [node] if node.opaque else node.one_or_many()
+        key, node, parts = _placed(machine)
+        sources = set(machine.targets(key, SUBNET))
         # A subnet that isn't known yet is told by the dependency; without one it is a doubt.
-        named = {text for part in parts if not (part.opaque and wired) and (text := part.text())}
-        if found := (wired | named) & known:
+        named = {text for part in parts if not (part.opaque and sources) and (text := part.text())}
+        if found := (sources | named) & known:
             place = sorted(found)[0].rpartition("::")[2]
             yield Finding(node, f"private subnets; {place} assigns public addresses or routes to an internet gateway")
+        elif sources & left_out:
+            yield Doubt(node.path, LEFT_OUT)
 
-    yield from each_resource(stack.of(NODE_GROUP, INSTANCE), judge)
+    yield from each_resource(stack.of(NODE_GROUP, INSTANCE, KARPENTER_CLASS), judge)
+
+
+def _placed(machine: Resource) -> tuple[str, Node, list[Node]]:
+    """The input that places a machine, as a whole and in its parts."""
+    if is_node_class(machine):
+        terms = machine.at("spec", "subnetSelectorTerms")
+        # By tags Karpenter finds subnets of its own accord: no id, no dependency, so nothing can be told.
+        parts = [Node(UNKNOWN, term.path) if (named := term.at("id")).absent else named for term in terms.elements()]
+        return "spec", terms, parts
+    key = "subnetIds" if machine.type == NODE_GROUP else "subnetId"
+    node = machine.at(key)
+    return key, node, [node] if node.opaque else node.one_or_many()
 
 
 @rule(
@@ -84,7 +116,7 @@ def training_pools_never_forced(group: Resource, _: Settings) -> Iterator[Outcom
 
 
 def _require_tokens(inputs: dict[str, Any]) -> bool:
-    options = editable(inputs, "metadataOptions")
+    options = None if "spec" in inputs else editable(inputs, "metadataOptions")
     if options is None or options.get("httpTokens") == "required":
         return False
     options["httpTokens"] = "required"
@@ -101,15 +133,16 @@ def _require_tokens(inputs: dict[str, Any]) -> bool:
     remedy=_require_tokens,
 )
 def machines_require_metadata_tokens(machine: Resource, _: Settings) -> Iterator[Outcome]:
-    options = machine.at("metadataOptions")
-    if options.at("httpEndpoint").text() == "disabled":
+    options = described(machine).at("metadataOptions")
+    if options.at("httpEndpoint").text() == "disabled" or (is_node_class(machine) and options.absent):
+        # Left out, Karpenter asks for tokens and one hop.
         return
     if (tokens := options.at("httpTokens")).text() != "required":
         yield Finding(tokens, '"required"')
 
 
 def _one_hop(inputs: dict[str, Any]) -> bool:
-    options = editable(inputs, "metadataOptions")
+    options = None if "spec" in inputs else editable(inputs, "metadataOptions")
     if options is None or options.get("httpPutResponseHopLimit") == 1:
         return False
     options["httpPutResponseHopLimit"] = 1
@@ -127,8 +160,8 @@ def _one_hop(inputs: dict[str, Any]) -> bool:
     remedy=_one_hop,
 )
 def machines_metadata_one_hop(machine: Resource, _: Settings) -> Iterator[Outcome]:
-    options = machine.at("metadataOptions")
-    if options.at("httpEndpoint").text() == "disabled":
+    options = described(machine).at("metadataOptions")
+    if options.at("httpEndpoint").text() == "disabled" or (is_node_class(machine) and options.absent):
         return
     limit = options.at("httpPutResponseHopLimit")
     hops = limit.number()
@@ -139,8 +172,8 @@ def machines_metadata_one_hop(machine: Resource, _: Settings) -> Iterator[Outcom
 
 def volumes(machine: Resource) -> list[Node]:
     """The EBS volumes that a machine or template declares."""
-    if machine.type == LAUNCH_TEMPLATE:
-        mappings = machine.at("blockDeviceMappings").elements()
+    if machine.type == LAUNCH_TEMPLATE or is_node_class(machine):
+        mappings = described(machine).at("blockDeviceMappings").elements()
         return [mapping.at("ebs") for mapping in mappings if not mapping.at("ebs").absent]
     root = machine.at("rootBlockDevice")
     return [*([] if root.absent else [root]), *machine.at("ebsBlockDevices").elements()]
@@ -158,17 +191,17 @@ def _encrypt_mappings(inputs: dict[str, Any]) -> bool:
 
 @rule(
     "template-volumes-encrypted",
-    types=(LAUNCH_TEMPLATE,),
+    types=(LAUNCH_TEMPLATE, KARPENTER_CLASS),
     severity="high",
     ids=("EC2.181",),
-    says="Every volume of a launch template is encrypted.",
+    says="Every volume of a launch template or of a node class is encrypted.",
     fix='set ebs.encrypted to "true" in each of blockDeviceMappings',
     remedy=_encrypt_mappings,
 )
 def template_volumes_encrypted(template: Resource, _: Settings) -> Iterator[Outcome]:
     declared = volumes(template)
     if not declared:
-        yield Finding(template.at("blockDeviceMappings"), "the root volume, declared as encrypted")
+        yield Finding(described(template).at("blockDeviceMappings"), "the root volume, declared as encrypted")
     yield from each(declared, _encrypted)
 
 
@@ -212,10 +245,11 @@ def _no_public_address(inputs: dict[str, Any]) -> bool:
 )
 def machines_no_public_address(machine: Resource, _: Settings) -> Iterator[Outcome]:
     def judge(holder: Node) -> Iterator[Outcome]:
-        if (wish := holder.at("associatePublicIpAddress")).boolean():
-            yield Finding(wish, "false")
+        for key in ("associatePublicIpAddress", "associatePublicIPAddress"):
+            if (wish := holder.at(key)).boolean():
+                yield Finding(wish, "false")
 
-    yield from each([machine.node], judge)
+    yield from each([described(machine)], judge)
     if machine.type == LAUNCH_TEMPLATE:
         yield from each(machine.at("networkInterfaces").elements(), judge)
 
@@ -243,7 +277,7 @@ SECRET_PATTERNS = {
 )
 def machines_no_secrets_in_user_data(machine: Resource, _: Settings) -> Iterator[Outcome]:
     for key in ("userData", "userDataBase64"):
-        node = machine.at(key)
+        node = described(machine).at(key)
         text = decoded(node.text() or "")
         for kind, pattern in SECRET_PATTERNS.items():
             if pattern.search(text):
@@ -262,55 +296,3 @@ def decoded(text: str) -> str:
         except (OSError, EOFError):
             return text
     return raw.decode("utf-8", "replace")
-
-
-@rule(
-    "efa-groups-open-to-themselves",
-    types=(LAUNCH_TEMPLATE, SECURITY_GROUP),
-    scope="stack",
-    severity="high",
-    says="The security group of EFA interfaces allows all traffic from itself and, as an own rule, to itself.",
-    fix=(
-        "add two rules of protocol -1 with the group itself as the peer, one in each direction; 0.0.0.0/0 does not"
-        " cover EFA"
-    ),
-)
-def efa_groups_open_to_themselves(stack: Stack, _: Settings) -> Iterator[Outcome]:
-    def judge(template: Resource) -> Iterator[Outcome]:
-        interfaces = [
-            node
-            for node in template.at("networkInterfaces").elements()
-            if (node.at("interfaceType").text() or "").startswith("efa")
-        ]
-        if not interfaces:
-            return
-        groups = _groups_of(stack, template, interfaces)
-        found = {group.urn: opens_itself(rules_of_group(stack, group)) for group in groups}
-        for direction in ("ingress", "egress"):
-            if groups and not any(direction in opened for opened in found.values()):
-                names = ", ".join(sorted(group.name for group in groups))
-                itself = "ingress from itself" if direction == "ingress" else "egress to itself"
-                yield Finding(missing(itself), f"an all-traffic rule on one of {names}")
-
-    yield from each_resource(stack.of(LAUNCH_TEMPLATE), judge)
-
-
-def _groups_of(stack: Stack, template: Resource, interfaces: list[Node]) -> list[Resource]:
-    """The stack's groups on a template's EFA interfaces; a group from outside can't be judged here."""
-    wired = set(template.targets("networkInterfaces", SECURITY_GROUP)) | set(
-        template.targets("vpcSecurityGroupIds", SECURITY_GROUP)
-    )
-    named = {
-        node.value
-        for interface in interfaces
-        for node in interface.at("securityGroups").one_or_many()
-        if isinstance(node.value, str)
-    }
-    groups = [
-        group
-        for group in stack.of(SECURITY_GROUP)
-        if group.urn in wired or group.at("id").value in named or group.name in named
-    ]
-    if not groups:
-        interfaces[0].at("securityGroups").at(0).require_known()
-    return groups

@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 
-from policies.resources import Resource
-from policies.rules import Doubt, Finding, Outcome, Settings, each, rule
-from policies.types import WORKLOADS
-from policies.values import Node
+from policies.declared.resources import Resource
+from policies.declared.types import WORKLOADS
+from policies.declared.values import Node
+from policies.packs.policy_rule import Doubt, Finding, Outcome, Settings, each, rule
 
 ACCELERATORS = ("nvidia.com/", "aws.amazon.com/neuron", "habana.ai/", "amd.com/gpu")
 
@@ -308,7 +308,7 @@ def pods_run_pinned_images(resource: Resource, settings: Settings) -> Iterator[O
         if not text:
             yield Finding(image, "an image")
             return
-        name, _, digest = text.partition("@")
+        name, digest = text.partition("@")[::2]
         tag = name.rpartition("/")[2].partition(":")[2]
         if not digest.startswith("sha256:") and tag in ("", "latest", "stable", "main", "master", "nightly", "edge"):
             yield Finding(image, "a digest or a tag that says a version")

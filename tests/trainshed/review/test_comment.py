@@ -14,9 +14,9 @@ import pytest
 
 from components.problems import Problem, Where
 from components.record import Record
-from policies.evaluation import NotJudged, Violation
-from policies.exemptions import Exemption
-from policies.rules import Level
+from policies.packs.evaluation import NotJudged, Violation
+from policies.packs.exemptions import Exemption
+from policies.packs.policy_rule import Level
 from tests.trainshed.review.review_states import (
     BUCKET,
     GROUP,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from policies.evaluation import NotJudged
+from policies.packs.evaluation import NotJudged
 from trainshed.preview.policies import Exempted
 from trainshed.review.comment.markdown import Section, code, text
 from trainshed.review.danger import Acknowledgement

@@ -1,8 +1,9 @@
-"""Asks checkov about Terraform plans and Kubernetes manifests; run by checkov's own Python, which is why it imports
-nothing else.
+"""Asks checkov about Terraform plans and Kubernetes manifests. Checkov's own Python runs it: it imports nothing else.
 
-usage: run_checkov.py PLAN.json|MANIFESTS.yaml ... prints {path: {"passed": [[check, address]], "failed": [...],
-"seconds": 0.2}} as JSON. The first file also pays for checkov's start; each further one is a run in the same process.
+usage: run_checkov.py PLAN.json|MANIFESTS.yaml ...
+
+It prints {path: {"passed": [[check, address]], "failed": [...], "seconds": 0.2}} as JSON. The first file also pays for
+checkov's start; each further one is a run in the same process.
 """
 
 import json
@@ -15,12 +16,12 @@ os.environ["CKV_IGNORE_HIDDEN_DIRECTORIES"] = "false"
 logging.disable(logging.CRITICAL)
 
 
-def main(paths):
-    from checkov.kubernetes.runner import Runner as Manifests
-    from checkov.runner_filter import RunnerFilter
-    from checkov.terraform.plan_runner import Runner as Plans
+def main(paths: list[str]) -> None:
+    from checkov.kubernetes.runner import Runner as Manifests  # pyright: ignore[reportMissingImports]
+    from checkov.runner_filter import RunnerFilter  # pyright: ignore[reportMissingImports]
+    from checkov.terraform.plan_runner import Runner as Plans  # pyright: ignore[reportMissingImports]
 
-    found = {}
+    found: dict[str, object] = {}
     for path in paths:
         start = time.monotonic()
         runner, framework = (Manifests(), "kubernetes") if path.endswith(".yaml") else (Plans(), "terraform_plan")

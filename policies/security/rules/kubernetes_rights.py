@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from policies.resources import Resource, Stack
-from policies.rules import Finding, Outcome, Settings, each, each_resource, missing, rule
-from policies.types import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, NAMESPACE, NAMESPACED_ROLE, NETWORK_POLICY, ROLE_BINDING
-from policies.values import Node
+from policies.declared.resources import Resource, Stack
+from policies.declared.types import (
+    CLUSTER_ROLE,
+    CLUSTER_ROLE_BINDING,
+    NAMESPACE,
+    NAMESPACED_ROLE,
+    NETWORK_POLICY,
+    ROLE_BINDING,
+)
+from policies.declared.values import Node
+from policies.packs.policy_rule import Finding, Outcome, Settings, each, each_resource, missing, rule
 
 
 @rule(

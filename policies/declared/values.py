@@ -1,8 +1,8 @@
 """A node: one value inside a resource's inputs, with the path by which a person would name it.
 
-It hides every way in which a value can fail to be there (absent, null, empty, unknown, secret, of the wrong type), so
-that a rule can't pass by accident: asking a node for a type either gives that type, gives None for what is absent, or
-raises what the evaluator reports.
+A value can be absent, null, empty, unknown, secret, of the wrong type, or left out of the update. No rule may pass by
+accident because of that: asking a node for a type gives that type, gives None for what is absent, or raises what the
+evaluator reports.
 """
 
 from __future__ import annotations
@@ -30,6 +30,19 @@ _UNKNOWN_ON_THE_WIRE = frozenset(
 SIGNATURE = "4dabf18193072939515e22adb298388d"
 SECRET_SIGNATURE = "1b47061264138c4ac30d75fd1eb44270"
 OUTPUT_SIGNATURE = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
+
+
+LEFT_OUT = "is not part of this update (--target or --exclude leaves it out)"
+
+
+class LeftOut:
+    """The properties of a resource that this update leaves out: the engine names it and sends nothing of it."""
+
+    def __repr__(self) -> str:
+        return "left out of this update"
+
+
+LEFT_OUT_PROPERTIES = LeftOut()
 
 
 class Absent:
@@ -101,8 +114,12 @@ class Node:
         return self.value is ABSENT
 
     @property
+    def left_out(self) -> bool:
+        return self.value is LEFT_OUT_PROPERTIES
+
+    @property
     def unknown(self) -> bool:
-        return is_unknown(self.value)
+        return self.left_out or is_unknown(self.value)
 
     @property
     def opaque(self) -> bool:
@@ -110,6 +127,8 @@ class Node:
         return self.unknown or (isinstance(self.value, str) and self.value == SECRET)
 
     def require_known(self) -> None:
+        if self.left_out:
+            raise Unjudged(self.path, LEFT_OUT)
         if self.unknown:
             raise Unjudged(self.path, "is not known before the update")
         if self.opaque:

@@ -13,12 +13,12 @@ import yaml
 from pulumi.runtime.proto import analyzer_pb2
 
 from policies.cost.pack import PACK as COST
-from policies.evaluation import evaluate
-from policies.pack import Pack
+from policies.packs.evaluation import evaluate
+from policies.packs.pack import Pack
 from policies.security.pack import PACK as SECURITY
 from tests.policies.cases import COST as COST_CASES
-from tests.policies.cases import GROUND, TODAY, Case
 from tests.policies.cases import SECURITY as SECURITY_CASES
+from tests.policies.cases import TODAY, Case
 from tests.policies.engine import SECRET, Analyzer, running
 from tests.policies.good import good_stack, record
 
@@ -41,7 +41,7 @@ def analyzer(pack: str) -> Iterator[Analyzer]:
 
 
 def values(case: Case | None = None, **more: Any) -> dict[str, Any]:
-    return {**GROUND, **ON_THE_DAY, **(case.configuration if case else {}), **more}
+    return {**ON_THE_DAY, **(case.configuration if case else {}), **more}
 
 
 def test_the_pack_describes_every_rule(pack: str, analyzer: Analyzer) -> None:
@@ -113,7 +113,7 @@ def test_a_remediation_puts_the_one_value_right_and_is_then_content(pack: str, a
 
 
 def _plain(properties: Any) -> dict[str, Any]:
-    from policies.wire import plain
+    from policies.engine import plain
 
     return plain(properties)
 

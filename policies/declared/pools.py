@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from policies.resources import Resource
+from policies.declared.resources import Resource
 
 PURPOSE_KEYS = ("trainshed.io/purpose", "trainshed/purpose", "trainshed:purpose", "purpose", "Purpose", "workload")
 TRAINING = frozenset({"training", "pretraining", "pretrain", "finetuning", "finetune"})

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from policies.values import Node, WrongType
+from policies.declared.values import Node, WrongType
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,12 @@ from google.protobuf import empty_pb2, struct_pb2
 from google.protobuf.json_format import MessageToDict
 from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc, plugin_pb2
 
-from policies.configuration import Configuration
-from policies.evaluation import Evaluator, NotJudged, Report
-from policies.exemptions import Exemption
-from policies.pack import Pack
-from policies.resources import Resource, Stack, plain_type
-from policies.rules import Level, Rule
+from policies.declared.resources import Resource, Stack, plain_type
+from policies.packs.configuration import Configuration
+from policies.packs.evaluation import Evaluator, NotJudged, Report
+from policies.packs.exemptions import Exemption
+from policies.packs.pack import Pack
+from policies.packs.policy_rule import Level, PolicyRule
 
 _LEVELS: Mapping[Level, Any] = {
     "advisory": analyzer_pb2.ADVISORY,
@@ -102,7 +102,7 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
 
     def Configure(self, request: analyzer_pb2.ConfigureAnalyzerRequest, context: Any) -> empty_pb2.Empty:  # noqa: N802
         names: dict[Any, Level] = {number: level for level, number in _LEVELS.items()}
-        levels = {name: names[entry.enforcementLevel] for name, entry in request.policyConfig.items()}
+        levels: dict[str, Level] = {name: names[entry.enforcementLevel] for name, entry in request.policyConfig.items()}
         values = {name: plain(entry.properties) for name, entry in request.policyConfig.items()}
         self._evaluator = self._configured(Configuration(levels, values))
         return empty_pb2.Empty()
@@ -153,13 +153,14 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
         for doubt in report.could_not_judge:
             response.diagnostics.append(self._doubt(doubt))
         for exemption, urn in report.exemptions_used:
-            self._tell(exemption, urn)
+            if not exemption.shipped:
+                self._tell(exemption, urn)
         return response
 
     def _doubt(self, doubt: NotJudged) -> analyzer_pb2.AnalyzeDiagnostic:
         return self._diagnostic(self._pack.rule(doubt.rule), "advisory", doubt.urn, str(doubt))
 
-    def _diagnostic(self, rule: Rule, level: Level, urn: str, text: str) -> analyzer_pb2.AnalyzeDiagnostic:
+    def _diagnostic(self, rule: PolicyRule, level: Level, urn: str, text: str) -> analyzer_pb2.AnalyzeDiagnostic:
         return analyzer_pb2.AnalyzeDiagnostic(
             policyName=rule.name,
             policyPackName=self._pack.name,
@@ -181,7 +182,7 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
         print(line, file=sys.stderr, flush=True)
 
 
-def _described(rule: Rule) -> analyzer_pb2.PolicyInfo:
+def _described(rule: PolicyRule) -> analyzer_pb2.PolicyInfo:
     info = analyzer_pb2.PolicyInfo(
         name=rule.name,
         description=rule.summary,
@@ -211,6 +212,7 @@ def _resource(request: analyzer_pb2.AnalyzeRequest | analyzer_pb2.AnalyzerResour
         else {},
         provider_inputs=plain(request.provider.properties) if request.HasField("provider") else None,
         dependencies_known=whole,
+        left_out=whole and not request.properties.fields,
     )
 
 

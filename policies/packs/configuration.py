@@ -1,7 +1,7 @@
 """A pack's configuration: what each rule's level and parameters are in one environment, and which exemptions stand.
 
-Hides the file format, which is the engine's own (`--policy-pack-config`), so that one file serves the engine and the
-preview. The key `exemptions` configures the rule of that name, whose list counts for every rule of the pack.
+The file format is the engine's own (`--policy-pack-config`), so that one file serves the engine and the preview. The
+key `exemptions` configures the rule of that name, whose list counts for every rule of the pack.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from policies.rules import LEVELS, Level, Rule
+from policies.packs.policy_rule import LEVELS, Level, PolicyRule
 
-FOLDER = Path(__file__).parent / "config"
+FOLDER = Path(__file__).parents[1] / "config"
 EXEMPTIONS = "exemptions"
 
 
@@ -31,10 +31,10 @@ class Configuration:
     values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     everywhere: Level | None = None
 
-    def level(self, rule: Rule) -> Level:
+    def level(self, rule: PolicyRule) -> Level:
         return self.levels.get(rule.name) or self.everywhere or rule.level
 
-    def parameters(self, rule: Rule) -> dict[str, Any]:
+    def parameters(self, rule: PolicyRule) -> dict[str, Any]:
         return rule.defaults() | dict(self.values.get(rule.name, {}))
 
     @property
@@ -49,7 +49,9 @@ class Configuration:
         try:
             return date.fromisoformat(str(written))
         except ValueError as error:
-            raise ConfigurationError(f'exemptions.today is "{written}", which is no date; write YYYY-MM-DD') from error
+            raise ConfigurationError(
+                f'exemptions.today is "{written}", which is not a date; write YYYY-MM-DD'
+            ) from error
 
 
 def parse(written: Mapping[str, Any]) -> Configuration:
@@ -67,8 +69,8 @@ def parse(written: Mapping[str, Any]) -> Configuration:
         level = parameters.get("enforcementLevel")
         if level is not None:
             if level not in LEVELS:
-                raise ConfigurationError(f'{name}: the level "{level}" is none of {", ".join(LEVELS)}')
-            levels[name] = cast(Level, level)
+                raise ConfigurationError(f'{name}: the level "{level}" is not one of {", ".join(LEVELS)}')
+            levels[name] = level
         values[name] = {key: value for key, value in parameters.items() if key != "enforcementLevel"}
     return Configuration(levels, values, levels.get("all"))
 

@@ -1,7 +1,5 @@
 """Security groups and subnets as a whole: the rules of a group from all four places where one may be written, and which
 subnets are public.
-
-Hides the three rule resources and the inline lists behind one shape.
 """
 
 from __future__ import annotations
@@ -9,19 +7,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from policies.resources import Resource, Stack, names_of, refers
-from policies.types import (
+from policies.declared.resources import Resource, Stack, names_of, refers
+from policies.declared.types import (
+    DEFAULT_ROUTE_TABLE,
     EGRESS_RULE,
     INGRESS_RULE,
     INTERNET_GATEWAY,
+    MAIN_TABLE,
     ROUTE,
     ROUTE_ASSOCIATION,
     ROUTE_TABLE,
     SECURITY_GROUP,
     SECURITY_GROUP_RULE,
     SUBNET,
+    VPC,
 )
-from policies.values import Node
+from policies.declared.values import Node
 
 
 @dataclass(frozen=True)
@@ -125,14 +126,34 @@ def opens_itself(rules: list[Opening]) -> set[str]:
 
 def public_subnets(stack: Stack) -> list[Resource]:
     """Subnets that assign public addresses or whose route table leads to an internet gateway."""
-    open_tables = [table for table in stack.of(ROUTE_TABLE) if _leads_out(stack, table)]
+    open_tables = [table for table in stack.of(ROUTE_TABLE, DEFAULT_ROUTE_TABLE) if _leads_out(stack, table)]
+    main_tables = [table for table in open_tables if _is_main(stack, table)]
     public: list[Resource] = []
     for subnet in stack.of(SUBNET):
         associations = [item for item in stack.of(ROUTE_ASSOCIATION) if refers(item, "subnetId", subnet)]
         routed = any(refers(item, "routeTableId", table) for item in associations for table in open_tables)
+        # A subnet without an association follows its network's main table.
+        routed = routed or (not associations and any(_same_network(stack, subnet, table) for table in main_tables))
         if subnet.at("mapPublicIpOnLaunch").value is True or routed:
             public.append(subnet)
     return public
+
+
+def _is_main(stack: Stack, table: Resource) -> bool:
+    return table.type == DEFAULT_ROUTE_TABLE or any(
+        refers(item, "routeTableId", table) for item in stack.of(MAIN_TABLE)
+    )
+
+
+def _same_network(stack: Stack, subnet: Resource, table: Resource) -> bool:
+    """Whether both belong to one VPC; a default table names it by the table's own id, so the dependency tells it."""
+    for vpc in stack.of(VPC):
+        of_table = refers(table, "vpcId", vpc) or (
+            table.type == DEFAULT_ROUTE_TABLE and vpc.urn in table.targets("defaultRouteTableId", VPC)
+        )
+        if of_table and refers(subnet, "vpcId", vpc):
+            return True
+    return False
 
 
 def _leads_out(stack: Stack, table: Resource) -> bool:

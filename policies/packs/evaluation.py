@@ -1,23 +1,23 @@
 """An evaluation: a pack asked about resources, and the report of what it said.
 
-Hides how outcomes become violations: unknown values become doubts, wrong types violations, exemptions take violations
-away and are listed, and no secret reaches a message. The engine's wire and the offline preview both come through here.
+Unknown values become doubts, values of the wrong type become violations, exemptions take violations away and are
+listed, and no secret reaches a message. The engine and the offline preview both come through here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
-from policies.configuration import EXEMPTIONS, Configuration, parse
-from policies.exemptions import SYNTAX, Exemption, Reading
-from policies.exemptions import read as read_exemptions
-from policies.pack import Pack
-from policies.resources import Resource, Stack, resources_from
-from policies.rules import Doubt, Finding, Level, Outcome, Rule, Settings, Severity
-from policies.values import SECRET, SECRET_SIGNATURE, SIGNATURE, Unjudged, WrongType, shown
+from policies.declared.resources import Resource, Stack, resources_from
+from policies.declared.values import LEFT_OUT, SECRET, SECRET_SIGNATURE, SIGNATURE, Unjudged, WrongType, shown
+from policies.packs.configuration import EXEMPTIONS, Configuration, parse
+from policies.packs.exemptions import SYNTAX, Exemption, Reading
+from policies.packs.exemptions import read as read_exemptions
+from policies.packs.pack import Pack
+from policies.packs.policy_rule import Doubt, Finding, Level, Outcome, PolicyRule, Settings, Severity
 
 # What a rule raises when it has a fault of its own: reported, so that one rule can't stop a whole preview.
 _FAULTS = (TypeError, ValueError, KeyError, IndexError, AttributeError, RecursionError, ArithmeticError)
@@ -90,32 +90,33 @@ class Evaluator:
     def __post_init__(self) -> None:
         self.today = self.configuration.today or self.today
         names = [rule.name for rule in self.pack.rules]
-        self.exemptions: Reading = read_exemptions(self.configuration.exemptions, names, self.today)
+        own = read_exemptions(self.pack.exemptions, names, self.today, shipped=True)
+        configured = read_exemptions(self.configuration.exemptions, names, self.today)
+        self.exemptions: Reading = own + configured
         self._settings: dict[str, Settings] = {}
 
-    def settings(self, rule: Rule) -> Settings:
+    def settings(self, rule: PolicyRule) -> Settings:
         if rule.name not in self._settings:
             values = self.configuration.parameters(rule)
             self._settings[rule.name] = Settings(values=values, today=self.today, estimate=self.estimate)
         return self._settings[rule.name]
 
-    def level(self, rule: Rule) -> Level:
+    def level(self, rule: PolicyRule) -> Level:
         """The level of the rule's violations: what a remediation has not put right is mandatory."""
         level = self.configuration.level(rule)
         return "mandatory" if level == "remediate" else level
 
     def resource(self, resource: Resource) -> Report:
-        """The resource rules' word on one resource."""
+        """What the resource rules say of one resource."""
         asked = [rule for rule in self.pack.applying_to(resource.type) if self.configuration.level(rule) != "disabled"]
         return self._report((rule, resource, _outcomes(rule, resource, self.settings(rule))) for rule in asked)
 
     def stack(self, stack: Stack) -> Report:
-        """The stack rules' word, and what is wrong with the exemptions."""
+        """What the stack rules say, and what is wrong with the exemptions."""
         asked = [rule for rule in self.pack.stack_rules if self.configuration.level(rule) != "disabled"]
         report = self._report((rule, None, _outcomes(rule, stack, self.settings(rule))) for rule in asked)
-        return Report(
-            self.pack.name, (*report.violations, *self._faults()), report.could_not_judge, report.exemptions_used
-        )
+        doubts = tuple(_summed(report.could_not_judge))
+        return Report(self.pack.name, (*report.violations, *self._faults()), doubts, report.exemptions_used)
 
     def _faults(self) -> Iterator[Violation]:
         rule = self.pack.rule(EXEMPTIONS)
@@ -124,15 +125,18 @@ class Evaluator:
         for fault in self.exemptions.faults:
             yield self._violation(rule, "", "entries", f"{fault}. Fix: {rule.fix}.")
         for expired in self.exemptions.expired:
+            if expired.shipped:
+                # The rule speaks for itself again, where something breaks it.
+                continue
             yield self._violation(rule, "", "entries", f"the exemption from {expired} is over. Fix: {rule.fix}.")
 
-    def _violation(self, rule: Rule, urn: str, path: str, message: str) -> Violation:
+    def _violation(self, rule: PolicyRule, urn: str, path: str, message: str) -> Violation:
         level, severity = self.level(rule), rule.severity
         return Violation(
             pack=self.pack.name, rule=rule.name, level=level, severity=severity, urn=urn, path=path, message=message
         )
 
-    def _report(self, judged: Iterable[tuple[Rule, Resource | None, Iterable[Outcome]]]) -> Report:
+    def _report(self, judged: Iterable[tuple[PolicyRule, Resource | None, Iterable[Outcome]]]) -> Report:
         violations: list[Violation] = []
         doubts: list[NotJudged] = []
         used: list[tuple[Exemption, str]] = []
@@ -153,7 +157,20 @@ class Evaluator:
         return Report(self.pack.name, tuple(violations), tuple(dict.fromkeys(doubts)), tuple(dict.fromkeys(used)))
 
 
-def _outcomes(rule: Rule, subject: Resource | Stack, settings: Settings) -> Iterator[Outcome]:
+def _summed(doubts: Iterable[NotJudged]) -> Iterator[NotJudged]:
+    """One doubt a rule for all the resources that an update leaves out: `--target` leaves out hundreds."""
+    left_out: dict[str, list[NotJudged]] = {}
+    for doubt in doubts:
+        if doubt.why == LEFT_OUT:
+            left_out.setdefault(doubt.rule, []).append(doubt)
+        else:
+            yield doubt
+    for many in left_out.values():
+        first, more = many[0], len({doubt.urn for doubt in many}) - 1
+        yield replace(first, why=f"{LEFT_OUT}, as are {more} more" if more else LEFT_OUT)
+
+
+def _outcomes(rule: PolicyRule, subject: Resource | Stack, settings: Settings) -> Iterator[Outcome]:
     try:
         yield from rule.check(subject, settings)
     except Unjudged as doubt:
@@ -165,13 +182,11 @@ def _outcomes(rule: Rule, subject: Resource | Stack, settings: Settings) -> Iter
         yield Doubt("", f"made the rule fail with {type(fault).__name__}")
 
 
-def message(rule: Rule, finding: Finding, urn: str, resource: Resource | None = None) -> str:
+def message(rule: PolicyRule, finding: Finding, urn: str, resource: Resource | None = None) -> str:
     """What is wrong, against what, how to put it right, and how to be excused."""
     subject = f"{finding.node.path or (resource.name if resource else 'the stack')} {shown(finding.node)}"
-    return (
-        f"{subject}; wanted: {finding.wanted}. Fix: {finding.fix or rule.fix}. Exemption:"
-        f" {SYNTAX.format(rule=rule.name, urn=urn or '*')}"
-    )
+    excuse = SYNTAX.format(rule=rule.name, urn=urn or "*")
+    return f"{subject}; wanted: {finding.wanted}. Fix: {finding.fix or rule.fix}. Exemption: {excuse}"
 
 
 def masked(text: str, resource: Resource | None) -> str:
@@ -220,6 +235,6 @@ def evaluate(
         tuple(violation for report in reports for violation in report.violations),
         tuple(doubt for report in reports for doubt in report.could_not_judge),
         used,
-        tuple(entry for entry in evaluator.exemptions.standing if entry not in excusing),
-        evaluator.exemptions.expired,
+        tuple(entry for entry in evaluator.exemptions.standing if entry not in excusing and not entry.shipped),
+        tuple(entry for entry in evaluator.exemptions.expired if not entry.shipped),
     )

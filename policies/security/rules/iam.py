@@ -4,38 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.documents import Statement, statements
-from policies.resources import Resource, Stack
-from policies.rules import Finding, Outcome, Settings, each, each_resource, rule
-from policies.types import (
+from policies.declared.documents import Statement, statements
+from policies.declared.resources import Resource
+from policies.declared.types import (
     ACCESS_KEY,
     GROUP_ATTACHMENT,
+    GROUP_ATTACHMENTS_EXCLUSIVE,
     GROUP_POLICY,
-    NODE_GROUP,
+    PERMISSION_SET_ATTACHMENT,
+    PERMISSION_SET_POLICY,
     POLICY,
     POLICY_ATTACHMENT,
     ROLE,
     ROLE_ATTACHMENT,
+    ROLE_ATTACHMENTS_EXCLUSIVE,
     ROLE_POLICY,
     USER,
     USER_ATTACHMENT,
+    USER_ATTACHMENTS_EXCLUSIVE,
     USER_POLICY,
 )
-from policies.values import Node
+from policies.declared.values import Node
+from policies.packs.policy_rule import Finding, Outcome, Settings, each, rule
 
-DOCUMENTS = (POLICY, ROLE_POLICY, USER_POLICY, GROUP_POLICY, ROLE)
-ATTACHMENTS = (ROLE_ATTACHMENT, USER_ATTACHMENT, GROUP_ATTACHMENT, POLICY_ATTACHMENT)
+DOCUMENTS = (POLICY, ROLE_POLICY, USER_POLICY, GROUP_POLICY, ROLE, PERMISSION_SET_POLICY)
+# Each type that attaches a managed policy, and the key under which it names one or many.
+ATTACHMENTS = {
+    ROLE: "managedPolicyArns",
+    ROLE_ATTACHMENT: "policyArn",
+    USER_ATTACHMENT: "policyArn",
+    GROUP_ATTACHMENT: "policyArn",
+    POLICY_ATTACHMENT: "policyArn",
+    ROLE_ATTACHMENTS_EXCLUSIVE: "policyArns",
+    USER_ATTACHMENTS_EXCLUSIVE: "policyArns",
+    GROUP_ATTACHMENTS_EXCLUSIVE: "policyArns",
+    PERMISSION_SET_ATTACHMENT: "managedPolicyArn",
+}
 
 
 def _documents(holder: Resource) -> list[Node]:
-    if holder.type != ROLE:
-        return [holder.at("policy")]
-    return [inline.at("policy") for inline in holder.at("inlinePolicies").elements()]
-
-
-def _allowing(holder: Resource) -> Iterator[Statement]:
-    for document in _documents(holder):
-        yield from (statement for statement in statements(document) if statement.allows)
+    if holder.type == ROLE:
+        return [inline.at("policy") for inline in holder.at("inlinePolicies").elements()]
+    return [holder.at("inlinePolicy" if holder.type == PERMISSION_SET_POLICY else "policy")]
 
 
 @rule(
@@ -162,14 +172,15 @@ ADMINISTRATION = ("AdministratorAccess", "IAMFullAccess", "PowerUserAccess")
 
 @rule(
     "iam-no-administrator-policies",
-    types=(*ATTACHMENTS, ROLE),
+    types=tuple(ATTACHMENTS),
     severity="critical",
     ids=("CKV_AWS_274", "CKV_AWS_275", "CKV2_AWS_56"),
     says="No role, user or group holds an administrator's policy.",
     fix="attach a policy with the actions that are called",
 )
 def iam_no_administrator_policies(attachment: Resource, _: Settings) -> Iterator[Outcome]:
-    nodes = attachment.at("managedPolicyArns").elements() if attachment.type == ROLE else [attachment.at("policyArn")]
+    named = attachment.at(ATTACHMENTS[attachment.type])
+    nodes = [named] if named.opaque else named.one_or_many()
 
     def judge(arn: Node) -> Iterator[Outcome]:
         if (arn.text() or "").rpartition("/")[2] in ADMINISTRATION:
@@ -219,43 +230,3 @@ def _trusting(statement: Statement) -> Iterator[Outcome]:
 )
 def iam_no_long_lived_keys(holder: Resource, _: Settings) -> Iterator[Outcome]:
     yield Finding(holder.at("user" if holder.type == ACCESS_KEY else "name"), "a role with temporary credentials")
-
-
-NODE_POLICIES = [
-    "AmazonEKSWorkerNodePolicy",
-    "AmazonEKSWorkerNodeMinimalPolicy",
-    "AmazonEKS_CNI_Policy",
-    "AmazonEC2ContainerRegistryReadOnly",
-    "AmazonEC2ContainerRegistryPullOnly",
-    "AmazonSSMManagedInstanceCore",
-]
-
-
-@rule(
-    "node-role-minimal",
-    types=(NODE_GROUP, ROLE, ROLE_ATTACHMENT),
-    scope="stack",
-    severity="high",
-    ids=("CIS-EKS 5.1.3", "CIS-EKS 5.2.1"),
-    says="The nodes' role joins the cluster and pulls images, no more; pods have identities of their own.",
-    fix="move the policy to a role with an aws.eks.PodIdentityAssociation",
-    parameters={"policies": {"type": "array", "items": {"type": "string"}, "default": NODE_POLICIES}},
-)
-def node_role_minimal(stack: Stack, settings: Settings) -> Iterator[Outcome]:
-    roles = {urn for group in stack.of(NODE_GROUP) for urn in group.targets("nodeRoleArn", ROLE)}
-    roles |= {
-        role.urn
-        for group in stack.of(NODE_GROUP)
-        for role in stack.of(ROLE)
-        if role.at("arn").value == group.at("nodeRoleArn").value != ""
-    }
-
-    def judge(attachment: Resource) -> Iterator[Outcome]:
-        owners = {role.name for role in stack.of(ROLE) if role.urn in roles}
-        if not (set(attachment.targets("role", ROLE)) & roles or attachment.at("role").value in owners):
-            return
-        arn = attachment.at("policyArn")
-        if (arn.text() or "").rpartition("/")[2] not in settings["policies"]:
-            yield Finding(arn, f"one of {', '.join(settings['policies'])}")
-
-    yield from each_resource(stack.of(ROLE_ATTACHMENT), judge)

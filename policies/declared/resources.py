@@ -1,18 +1,18 @@
 """A resource as a rule sees it, and the stack of all of them.
 
-Hides where it came from (a preview's record, the engine's wire) and how resources refer to each other: by a known value
-when there is one, and by the recorded dependency when the value is only known after the update.
+A resource comes from a preview's record or from the engine. Resources refer to each other by a known value where there
+is one, and by the recorded dependency where the value is only known after the update.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cache, cached_property
 from typing import Any
 
-from policies.values import Node, Unjudged
+from policies.declared.values import LEFT_OUT_PROPERTIES, Node, Unjudged
 
 WORKLOAD_KINDS = frozenset(
     {
@@ -63,8 +63,10 @@ class Resource:
     depends_on: tuple[str, ...] = ()
     property_depends_on: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     provider_inputs: Mapping[str, Any] | None = None
-    # Over the wire a single resource comes without its dependencies.
+    # The engine sends a single resource without its dependencies.
     dependencies_known: bool = True
+    # The engine names a resource that `--target` leaves out of the update, but sends no property of it.
+    left_out: bool = False
 
     @staticmethod
     def from_record(record: Mapping[str, Any]) -> Resource:
@@ -83,10 +85,14 @@ class Resource:
 
     @cached_property
     def node(self) -> Node:
-        return Node.of(self.inputs, "")
+        return Node(LEFT_OUT_PROPERTIES, "") if self.left_out else Node.of(self.inputs, "")
 
     def at(self, *keys: str | int) -> Node:
         return self.node.at(*keys)
+
+    def computed(self, key: str) -> bool:
+        """Whether a value is unknown because the provider computes it: the engine sends that beside the inputs."""
+        return bool(self.property_depends_on) and key not in self.property_depends_on and self.at(key).unknown
 
     def targets(self, key: str, type_: str) -> list[str]:
         """The URNs of that type that the input was computed from."""
@@ -182,14 +188,14 @@ def refers(resource: Resource, key: str, owner: Resource, *names: str) -> bool |
     node = resource.at(key)
     if node.absent:
         return False
-    wired = resource.targets(key, owner.type)
+    sources = resource.targets(key, owner.type)
     if not node.opaque:
         known = names_of(owner, *names)
         if not isinstance(node.value, str):
             return False
         # An owner whose names are only known later is told by the dependency.
-        return node.value in known if known else owner.urn in wired or node.value == owner.name
-    return owner.urn in wired if wired else None
+        return node.value in known if known else owner.urn in sources or node.value == owner.name
+    return owner.urn in sources if sources else None
 
 
 def names_of(owner: Resource, *names: str) -> set[str]:
@@ -215,6 +221,4 @@ def _with_provider(resource: Resource, providers: Mapping[str, Mapping[str, Any]
     inputs = providers.get(resource.provider) or providers.get(resource.provider.rpartition("::")[0])
     if inputs is None:
         return resource
-    return Resource(
-        **{**{name: getattr(resource, name) for name in Resource.__dataclass_fields__}, "provider_inputs": inputs}
-    )
+    return replace(resource, provider_inputs=inputs)

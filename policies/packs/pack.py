@@ -1,18 +1,18 @@
 """A pack: rules under one name, with the rule about exemptions that every pack has.
 
-Hides which rules apply to a type: the table is made once a type is met, so a resource is only ever shown to the rules
-that can concern it.
+Which rules apply to a type is worked out once for each type, so a resource is only shown to the rules that can
+concern it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
 
-from policies.configuration import EXEMPTIONS
-from policies.rules import Outcome, Rule, Settings, rule
+from policies.packs.configuration import EXEMPTIONS
+from policies.packs.policy_rule import Outcome, PolicyRule, Settings, rule
 
 ENTRY = {
     "type": "object",
@@ -55,18 +55,20 @@ class Pack:
     name: str
     version: str
     summary: str
-    own_rules: tuple[Rule, ...]
-    _applying: dict[str, tuple[Rule, ...]] = field(default_factory=dict, repr=False, compare=False)
+    own_rules: tuple[PolicyRule, ...]
+    # Entries that hold wherever the pack runs: what is right about the project's own resources and breaks a rule.
+    exemptions: tuple[Mapping[str, str], ...] = ()
+    _applying: dict[str, tuple[PolicyRule, ...]] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
-    def rules(self) -> tuple[Rule, ...]:
+    def rules(self) -> tuple[PolicyRule, ...]:
         return (*self.own_rules, EXEMPTIONS_RULE)
 
     @cached_property
-    def stack_rules(self) -> tuple[Rule, ...]:
+    def stack_rules(self) -> tuple[PolicyRule, ...]:
         return tuple(rule for rule in self.rules if rule.scope == "stack" and rule is not EXEMPTIONS_RULE)
 
-    def applying_to(self, type_: str) -> tuple[Rule, ...]:
+    def applying_to(self, type_: str) -> tuple[PolicyRule, ...]:
         """The resource rules for a type."""
         if type_ not in self._applying:
             self._applying[type_] = tuple(
@@ -76,5 +78,5 @@ class Pack:
             )
         return self._applying[type_]
 
-    def rule(self, name: str) -> Rule:
+    def rule(self, name: str) -> PolicyRule:
         return next(rule for rule in self.rules if rule.name == name)

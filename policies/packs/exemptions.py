@@ -1,7 +1,6 @@
 """An exemption: a team's dated statement that one rule does not hold for some resources, and why.
 
-Hides how an entry is checked: one without an owner, a reason or a date excuses nothing and is a violation itself, and
-so is one that has expired.
+An entry without an owner, a reason or a date excuses nothing and is a violation itself, and so is one that has expired.
 """
 
 from __future__ import annotations
@@ -25,6 +24,8 @@ class Exemption:
     reason: str
     owner: str
     expires: date
+    # Comes with the pack and is about the project's own resources, so a first screen need not repeat it.
+    shipped: bool = False
 
     def covers(self, rule: str, urn: str) -> bool:
         return self.rule == rule and fnmatchcase(urn, self.urn_glob)
@@ -45,19 +46,22 @@ class Reading:
     expired: tuple[Exemption, ...] = ()
     faults: tuple[str, ...] = ()
 
+    def __add__(self, other: Reading) -> Reading:
+        return Reading(self.standing + other.standing, self.expired + other.expired, self.faults + other.faults)
 
-def read(entries: object, rules: Iterable[str], today: date | None) -> Reading:
-    """Reads the list of a configuration file."""
+
+def read(entries: object, rules: Iterable[str], today: date | None, *, shipped: bool = False) -> Reading:
+    """Reads the list of a configuration file, or the one that comes with a pack."""
     if not isinstance(entries, list | tuple):
         return Reading(
-            faults=("exemptions.entries is no list; give a list of {rule, urn_glob, reason, owner, expires}",)
+            faults=("exemptions.entries is not a list; give a list of {rule, urn_glob, reason, owner, expires}",)
         )
     known = set(rules)
     standing: list[Exemption] = []
     expired: list[Exemption] = []
     faults: list[str] = []
     for place, entry in enumerate(entries):
-        found = _read_one(entry, known)
+        found = _read_one(entry, known, shipped)
         if isinstance(found, str):
             faults.append(f"exemptions.entries[{place}] {found}")
         else:
@@ -65,9 +69,9 @@ def read(entries: object, rules: Iterable[str], today: date | None) -> Reading:
     return Reading(tuple(standing), tuple(expired), tuple(faults))
 
 
-def _read_one(entry: object, rules: set[str]) -> Exemption | str:
+def _read_one(entry: object, rules: set[str], shipped: bool) -> Exemption | str:
     if not isinstance(entry, Mapping):
-        return f"is no map of {', '.join(FIELDS)}"
+        return f"is not a map of {', '.join(FIELDS)}"
     values: Mapping[str, Any] = entry
     unknown = sorted(set(values) - set(FIELDS))
     if unknown:
@@ -80,11 +84,12 @@ def _read_one(entry: object, rules: set[str]) -> Exemption | str:
     try:
         expires = date.fromisoformat(values["expires"])
     except ValueError:
-        return f'expires on "{values["expires"]}", which is no date; write YYYY-MM-DD'
+        return f'expires on "{values["expires"]}", which is not a date; write YYYY-MM-DD'
     return Exemption(
         rule=values["rule"],
         urn_glob=values["urn_glob"],
         reason=values["reason"],
         owner=values["owner"],
         expires=expires,
+        shipped=shipped,
     )

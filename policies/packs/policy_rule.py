@@ -1,7 +1,7 @@
-"""A rule: one thing that must hold of a resource or of the whole stack, and all that a reader of its violation needs.
+"""A policy rule: one thing that must hold of a resource or of the whole stack, and all that a reader of its violation
+needs.
 
-Hides nothing about the resource; a rule is data around a plain function, so the engine, the preview and the tests ask
-it in the same way.
+A rule is data around a plain function, so the engine, the preview and the tests ask it in the same way.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from datetime import date
 from types import MappingProxyType, ModuleType
 from typing import Any, Literal, TypeVar
 
-from policies.resources import Resource
-from policies.values import ABSENT, SIGNATURE, Node, Unjudged, WrongType
+from policies.declared.resources import Resource
+from policies.declared.values import ABSENT, LEFT_OUT, SIGNATURE, Node, Unjudged, WrongType
 
 T = TypeVar("T")
 Severity = Literal["critical", "high", "medium", "low"]
@@ -69,7 +69,7 @@ Remedy = Callable[[dict[str, Any]], bool]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
+class PolicyRule:
     """One rule. `types` are type tokens or patterns of them; a stack rule lists those it reads."""
 
     name: str
@@ -101,13 +101,13 @@ def rule(
     scope: Scope = "resource",
     parameters: Mapping[str, Mapping[str, Any]] | None = None,
     remedy: Remedy | None = None,
-) -> Callable[[Check], Rule]:
+) -> Callable[[Check], PolicyRule]:
     """Makes a rule of a check function. Without a level, critical and high rules are mandatory and the others
     advisory.
     """
 
-    def declare(check: Check) -> Rule:
-        return Rule(
+    def declare(check: Check) -> PolicyRule:
+        return PolicyRule(
             name=name,
             summary=says,
             fix=fix,
@@ -124,13 +124,13 @@ def rule(
     return declare
 
 
-def rules_of(*modules: ModuleType) -> tuple[Rule, ...]:
+def rules_of(*modules: ModuleType) -> tuple[PolicyRule, ...]:
     """The rules that modules declare, in the order in which they stand there."""
-    return tuple(value for module in modules for value in vars(module).values() if isinstance(value, Rule))
+    return tuple(value for module in modules for value in vars(module).values() if isinstance(value, PolicyRule))
 
 
 def each(things: Iterable[T], judge: Callable[[T], Iterable[Outcome]], *, urn: str = "") -> Iterator[Outcome]:
-    """Judges each thing on its own: one that can't be judged, or is of the wrong type, doesn't hide the others.
+    """Judges each thing on its own, so that one that is unknown or of the wrong type doesn't stop the others.
 
     Outcomes that name no resource are about `urn`.
     """
@@ -145,9 +145,12 @@ def each(things: Iterable[T], judge: Callable[[T], Iterable[Outcome]], *, urn: s
 
 
 def each_resource(resources: Iterable[Resource], judge: Callable[[Resource], Iterable[Outcome]]) -> Iterator[Outcome]:
-    """As `each`, for stack rules."""
+    """As `each`, for stack rules. A resource that the update leaves out has no properties: it is a doubt."""
     for resource in resources:
-        yield from each([resource], judge, urn=resource.urn)
+        if resource.left_out:
+            yield Doubt("", LEFT_OUT, resource.urn)
+        else:
+            yield from each([resource], judge, urn=resource.urn)
 
 
 def missing(path: str) -> Node:
@@ -156,8 +159,9 @@ def missing(path: str) -> Node:
 
 
 def editable(inputs: dict[str, Any], key: str) -> dict[str, Any] | None:
-    """The map under a key of the wire's inputs, made where it is missing; None where it is unknown, secret or of
-    another type.
+    """The map under a key of the inputs as the engine sends them, made where it is missing.
+
+    None where it is unknown, secret or of another type.
     """
     if inputs.get(key) is None:
         inputs[key] = {}
@@ -165,7 +169,7 @@ def editable(inputs: dict[str, Any], key: str) -> dict[str, Any] | None:
 
 
 def editable_elements(inputs: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    """The maps of a list in the wire's inputs, without those that are unknown or secret."""
+    """The maps of a list in the inputs as the engine sends them, without those that are unknown or secret."""
     listed = inputs.get(key)
     return [element for element in listed if _is_plain_map(element)] if isinstance(listed, list) else []
 
