@@ -92,9 +92,7 @@ def of_cluster(
         "storage": StorageSpec(),
         "access": AccessSpec(admins=tuple(admins)),
     }
-    return _errors(
-        known, catalog.load(), {"cluster": "", "network.zones": "control_subnet_ids"}
-    )
+    return _errors(known, catalog.load(), {"cluster": "", "network.zones": "control_subnet_ids"})
 
 
 def of_lustre(
