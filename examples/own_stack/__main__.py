@@ -1,5 +1,7 @@
 """A cluster and everything in it without a stack file: the stack is a value, and each component is made by hand."""
 
+from collections.abc import Mapping
+
 import pulumi
 import pulumi_aws as aws
 import pulumi_kubernetes as kubernetes
@@ -163,7 +165,7 @@ train = Lustre(
 )
 
 
-def pool(name: str, subnets: dict[str, pulumi.Input[str]], group: pulumi.Input[str]) -> GpuPool:
+def pool(name: str, subnets: Mapping[str, pulumi.Input[str]], group: pulumi.Input[str]) -> GpuPool:
     """One pool of the stack, with everything of the cluster that its nodes need."""
     return GpuPool(
         name,
