@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -41,7 +42,7 @@ def measured(stack: str | Path) -> tuple[float, float, int]:
     return seconds, usage.ru_maxrss / 1024, len(json.loads(text)["resources"])
 
 
-def with_nodes(config: dict, nodes: int) -> dict:
+def with_nodes(config: dict[str, Any], nodes: int) -> dict[str, Any]:
     """The same stack with this many nodes in its first pool, and queues and spares that fit."""
     changed = copy.deepcopy(config)
     pool = changed["trainshed:pools"][0]
@@ -59,12 +60,12 @@ def with_nodes(config: dict, nodes: int) -> dict:
     return changed
 
 
-def with_pools(config: dict, pools: int) -> dict:
+def with_pools(config: dict[str, Any], pools: int) -> dict[str, Any]:
     """The same stack with its first pool repeated small until there are this many accelerator pools."""
     changed = with_nodes(config, 2)
-    first = changed["trainshed:pools"][0]
+    first: dict[str, Any] = changed["trainshed:pools"][0]
     for number in range(2, pools + 1):
-        added = {**copy.deepcopy(first), "name": f"extra{number}"}
+        added: dict[str, Any] = {**copy.deepcopy(first), "name": f"extra{number}"}
         if added.get("capacity", {}).get("kind") == "reservation":  # no two pools share one
             added["capacity"] = {"kind": "reservation", "ids": [f"cr-{number:03x}{0:014x}"]}
         changed["trainshed:pools"].append(added)
@@ -79,7 +80,7 @@ def main() -> None:
     print("\n".join(described()), flush=True)
     source = ROOT / "stacks" / f"Pulumi.{arguments.stack}.yaml"
     config = yaml.safe_load(source.read_text())["config"]
-    cases: list[tuple[str, dict | None]] = [(f"{arguments.stack}, as it is", None)]
+    cases: list[tuple[str, dict[str, Any] | None]] = [(f"{arguments.stack}, as it is", None)]
     cases += [(f"first pool of {nodes} nodes", with_nodes(config, nodes)) for nodes in (2, 128, 450, 1250)]
     cases += [(f"{pools} more pools of 2 nodes", with_pools(config, 1 + pools)) for pools in (2, 5)]
     rows: list[list[object]] = []

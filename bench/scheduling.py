@@ -135,6 +135,7 @@ def main() -> None:
         daemons = settle(cluster)
         print(f"{daemons} pods of the stack's daemons running after {time.monotonic() - started:.1f} s", flush=True)
         rows: list[list[object]] = []
+        held: object = "no task ran"
         kinds = [("gang", None), ("bare", strip)] if arguments.bare else [("gang", None)]
         for size, (kind, change) in product(arguments.sizes, kinds):
             task = cluster.task(f"{kind}-{size}", nodes=size)

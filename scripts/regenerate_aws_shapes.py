@@ -21,7 +21,7 @@ from typing import Any
 
 import pulumi
 import pulumi_aws
-from pulumi import _types
+from pulumi import _types  # pyright: ignore[reportPrivateUsage] - what the SDK itself asks
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -93,13 +93,14 @@ def registered(cls: type[pulumi.CustomResource]) -> tuple[str, dict[str, Any], p
         raise _Seen
 
     real = pulumi.CustomResource.__init__
-    pulumi.CustomResource.__init__ = note  # type: ignore[method-assign]
+    pulumi.CustomResource.__init__ = note  # pyright: ignore[reportAttributeAccessIssue]
     try:
-        cls("name", opts=pulumi.ResourceOptions(urn="urn:pulumi:none"))  # with a URN no property is required
+        made: Any = cls
+        made("name", opts=pulumi.ResourceOptions(urn="urn:pulumi:none"))  # with a URN no property is required
     except _Seen:
         pass
     finally:
-        pulumi.CustomResource.__init__ = real  # type: ignore[method-assign]
+        pulumi.CustomResource.__init__ = real  # pyright: ignore[reportAttributeAccessIssue]
     return said[0]
 
 
@@ -121,7 +122,7 @@ def resource(cls: type[pulumi.CustomResource], shapes: Shapes) -> dict[str, Any]
         "required": sorted(set(required) & set(inputs)),
         "defaults": {name: value for name, value in sorted(props.items()) if value is not None},
         "secrets": opts.additional_secret_outputs or [],
-        "aliases": [alias.type_ for alias in opts.aliases or ()],
+        "aliases": [alias.type_ for alias in opts.aliases or () if isinstance(alias, pulumi.Alias)],
         "replace_on_changes": opts.replace_on_changes or [],
     }
     return {key: value for key, value in found.items() if value}
@@ -143,7 +144,11 @@ def generate() -> str:
             resources[f"{module}.{name}"] = resource(kind, shapes)
         elif inspect.isclass(kind) and _types.is_input_type(kind):
             shapes.name(kind)
-    table = {"sdk": version("pulumi_aws"), "resources": resources, "shapes": dict(sorted(shapes.found.items()))}
+    table: dict[str, Any] = {
+        "sdk": version("pulumi_aws"),
+        "resources": resources,
+        "shapes": dict(sorted(shapes.found.items())),
+    }
     lines = [f'"sdk": {json.dumps(table["sdk"])}', f'"provider": {json.dumps(provider())}']
     for part in ("resources", "shapes"):
         rows = ",\n".join(f"{json.dumps(key)}: {json.dumps(row)}" for key, row in table[part].items())
@@ -152,7 +157,7 @@ def generate() -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--check", action="store_true", help="say whether the file is up to date, and change nothing")
     wanted, check = generate(), parser.parse_args().check
     if FILE.exists() and FILE.read_text() == wanted:

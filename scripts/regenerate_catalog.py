@@ -51,7 +51,10 @@ def chosen(types: Iterable[str], supplement: Mapping[str, Any]) -> list[str]:
 
 def gbps(performance: str) -> float:
     """`Up to 12.5 Gigabit` -> 12.5, `4x 100 Gigabit` -> 400."""
-    times, amount = re.fullmatch(r"(?:Up to )?(?:(\d+)x )?([\d.]+) Gigabit", performance).groups()
+    found = re.fullmatch(r"(?:Up to )?(?:(\d+)x )?([\d.]+) Gigabit", performance)
+    if found is None:
+        raise ValueError(f"{performance!r} is no network performance as EC2 words it")
+    times, amount = found.groups()
     return whole(float(amount) * int(times or 1))
 
 
@@ -128,7 +131,7 @@ def images(arch: str, vendor: str | None, family: Mapping[str, Any]) -> list[str
 
 
 def _network_of(told: Row, facts: Mapping[str, Any]) -> Row:
-    network = {"tcp_established_timeout_seconds": 432000, **told["network"]}
+    network: Row = {"tcp_established_timeout_seconds": 432000, **told["network"]}
     efa = network["max_efa"] > 0
     network["card0_efa"] = 0 in network["efa_cards"]
     network["nitro"] = facts.get("nitro")
@@ -218,7 +221,7 @@ def rendered(supplement: Mapping[str, Any]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when the file is out of date")
     options = parser.parse_args(arguments)
     target = DATA / "instances.json"

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from typer.core import TyperGroup
 from typer.main import get_command
 
 from trainshed.cli.app import app
@@ -46,8 +47,9 @@ def test_paths_that_are_named_exist(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_commands_that_are_named_exist(page: Path) -> None:
-    known = get_command(app)
-    commands = known.commands
+    group = get_command(app)
+    assert isinstance(group, TyperGroup)
+    commands = group.commands
     for first, second in _COMMAND.findall(page.read_text()):
         assert first in commands, f"trainshed {first}"
         below = getattr(commands[first], "commands", None)

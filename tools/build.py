@@ -17,7 +17,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def say(text: str) -> None:
 
 
 @contextmanager
-def told(what: str) -> Iterator[None]:
+def told(what: str) -> Generator[None]:
     """Print what begins, a line every half minute while it lasts, and how long it took: a silent CI looks like a
     dead one.
     """
@@ -57,7 +57,7 @@ def told(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Generator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as handle:
         try:

@@ -18,7 +18,7 @@ from workload.atomic_files import CHUNK_BYTES
 class Checksum(Protocol):
     """What hashlib's objects offer, as far as it is used here."""
 
-    def update(self, data: bytes | memoryview) -> None: ...
+    def update(self, data: bytes | memoryview, /) -> None: ...
 
     def hexdigest(self) -> str: ...
 
@@ -82,7 +82,11 @@ class Crc32c:
         return f"{self._value:08x}"
 
 
-KINDS: dict[str, tuple[Callable[[], Checksum], int]] = {"sha256": (hashlib.sha256, 64), "crc32c": (Crc32c, 8)}
+def _sha256() -> Checksum:
+    return hashlib.sha256()
+
+
+KINDS: dict[str, tuple[Callable[[], Checksum], int]] = {"sha256": (_sha256, 64), "crc32c": (Crc32c, 8)}
 
 
 def new(kind: str) -> Checksum:

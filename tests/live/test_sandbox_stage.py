@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from components.planning.pool import Pool
 from infra import settings
 from infra.offline.recorder import UNKNOWN
 from trainshed.sandbox import stack_contents
@@ -17,7 +20,7 @@ LAYERS = tuple(f"topology.k8s.aws/network-node-layer-{number}" for number in (1,
 def test_a_training_pool_becomes_as_many_nodes_as_the_stack_file_says_with_its_cards_and_places() -> None:
     read = settings.from_file("prod")
     pool = next(each for each in read.valid.pools if each.name == "pretrain")
-    made = shape(pool, read.catalog, stack_contents.Counts(limit=None))
+    made = shape(Pool(pool, read.catalog), stack_contents.Counts(limit=None))
     assert made is not None
     assert made.count == 1250
     assert made.resources["nvidia.com/gpu"] == "8"
@@ -29,7 +32,7 @@ def test_a_training_pool_becomes_as_many_nodes_as_the_stack_file_says_with_its_c
 
 def test_a_limit_holds_for_pools_with_cards_only() -> None:
     read = settings.from_file("staging")
-    made = [shape(pool, read.catalog, stack_contents.Counts(limit=3)) for pool in read.valid.pools]
+    made = [shape(Pool(pool, read.catalog), stack_contents.Counts(limit=3)) for pool in read.valid.pools]
     assert {each.name: each.count for each in made if each} == {"pretrain": 3, "preprocess": 20}
 
 
@@ -89,7 +92,7 @@ def test_the_releases_own_client_limits_are_the_stages() -> None:
     assert stage.jobset.qps >= 500
 
 
-def test_a_stage_reads_back_as_it_was_written(tmp_path) -> None:
+def test_a_stage_reads_back_as_it_was_written(tmp_path: Path) -> None:
     stage = stage_of("staging", nodes=1)
     stage.write(tmp_path / "stage.json")
     again = Stage.read(tmp_path / "stage.json")
@@ -98,7 +101,7 @@ def test_a_stage_reads_back_as_it_was_written(tmp_path) -> None:
     assert again.kueue == stage.kueue
 
 
-def test_a_stack_with_errors_has_no_stage(tmp_path) -> None:
+def test_a_stack_with_errors_has_no_stage(tmp_path: Path) -> None:
     path = tmp_path / "Pulumi.wrong.yaml"
     path.write_text("config:\n  aws:region: us-west-2\n  trainshed:environment: dev\n  trainshed:pools: []\n")
     with pytest.raises(WrongStack) as caught:

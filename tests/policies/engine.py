@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import grpc
 from google.protobuf import empty_pb2, struct_pb2
@@ -61,7 +61,7 @@ class Analyzer:
         for policy in self.info().policies:
             defaults = {
                 name: schema["default"]
-                for name, schema in policy.configSchema.properties.items()
+                for name, schema in cast(Any, policy.configSchema.properties).items()
                 if "default" in schema
             }
             entry = analyzer_pb2.PolicyConfig(
@@ -69,7 +69,7 @@ class Analyzer:
             )
             for name, value in {**defaults, **(values or {}).get(policy.name, {})}.items():
                 if isinstance(value, struct_pb2.ListValue | struct_pb2.Struct):
-                    target = (
+                    target: Any = (
                         entry.properties.get_or_create_struct
                         if isinstance(value, struct_pb2.Struct)
                         else entry.properties.get_or_create_list
@@ -114,7 +114,7 @@ class Analyzer:
 
 
 @contextmanager
-def running(pack: str, *, stderr: Any = None) -> Iterator[Analyzer]:
+def running(pack: str, *, stderr: Any = None) -> Generator[Analyzer]:
     """A pack started as `pulumi` starts it, ended by the protocol's own Cancel."""
     command = [sys.executable, "-u", "-m", "pulumi.policy", "127.0.0.1:0", str(ROOT / "policies" / pack)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, cwd=ROOT / "policies" / pack)
@@ -130,4 +130,5 @@ def running(pack: str, *, stderr: Any = None) -> Iterator[Analyzer]:
         if process.poll() is None:
             process.kill()
             process.wait()
-        process.stdout.close()
+        if process.stdout is not None:
+            process.stdout.close()

@@ -15,9 +15,9 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from workload.atomic_files import write_json
@@ -82,7 +82,7 @@ class Lease:
         return other.run == self._mine.run and other.attempt <= self._mine.attempt
 
     def _write(self) -> None:
-        self._mine = Holder(**{**asdict(self._mine), "renewed": self._mine.renewed + 1})
+        self._mine = replace(self._mine, renewed=self._mine.renewed + 1)
         write_json(self._root / FILE, asdict(self._mine))
         self._renewed_at = time.monotonic()
 
@@ -109,7 +109,7 @@ class Lease:
 
 
 @contextmanager
-def copying(folder: Path) -> Iterator[None]:
+def copying(folder: Path) -> Generator[None]:
     """While the block runs, no prune or resume deletes the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     mark = folder / f"{COPYING}{secrets.token_hex(6)}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -94,7 +94,7 @@ class Writer:
             raise FileExistsError(f"{self.folder} is complete; a checkpoint is never written twice")
 
     @contextmanager
-    def part(self, holds: str, suffix: str = "bin") -> Iterator[PartFile]:
+    def part(self, holds: str, suffix: str = "bin") -> Generator[PartFile]:
         """A new part of this rank. It has its name only after the block has ended well."""
         name = f"{holds}-{self.rank:06d}.{suffix}"
         if not PART_NAME.match(name) or any(part.name == name for part in self._parts):

@@ -74,7 +74,7 @@ def serve(port: int, folder: Path, host: str = "", environment: Mapping[str, str
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, *words: object) -> None:
+        def log_message(self, format: str, *words: object) -> None:
             """A scrape every few seconds is no news."""
 
     server = ThreadingHTTPServer((host, port), Handler)

@@ -9,7 +9,7 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -131,7 +131,7 @@ class Telemetry:
             self.heart.working(what)
 
     @contextmanager
-    def waiting_for_data(self) -> Iterator[None]:
+    def waiting_for_data(self) -> Generator[None]:
         began = time.monotonic()
         try:
             yield
@@ -139,7 +139,7 @@ class Telemetry:
             self._waited += time.monotonic() - began
 
     @contextmanager
-    def checkpointing(self, step: int) -> Iterator[None]:
+    def checkpointing(self, step: int) -> Generator[None]:
         """A checkpoint that training waits for. One that raises counts as failed."""
         began = time.monotonic()
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -59,7 +60,7 @@ def declared(known: bool = True, protection: bool = False, remote: bool = False,
     return tuple(each for each in record(program, known=known) if "Network" not in each.type and "$aws" in each.urn)
 
 
-def eks() -> dict[str, Any]:
+def eks() -> Mapping[str, Any]:
     return one(declared(), "eks/cluster:Cluster").inputs
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -34,7 +35,7 @@ class Series:
             "Sum": sum,
             "Minimum": min,
             "Maximum": max,
-            "Average": lambda values: sum(values) / len(values),
+            "Average": statistics.fmean,
             "SampleCount": len,
         }[metric.statistic]
         return [float(statistic(each)) if each else None for each in periods]

@@ -8,6 +8,7 @@ import base64
 import email
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -48,22 +49,22 @@ def declare(*raws: dict[str, Any], known: bool = True, **more: Any) -> list[Reco
         for spec in specs:
             GpuPool(
                 spec.name,
-                GpuPoolArgs(
-                    **{
-                        "spec": spec,
-                        "catalog": CAT,
-                        "cluster_name": "c",
-                        "cluster_version": "1.35",
-                        "endpoint": "https://c.example",
-                        "certificate_authority": "Y2E=",
-                        "node_role_arn": "arn:aws:iam::111122223333:role/nodes",
-                        "subnet_ids": SUBNETS,
-                        "security_group_ids": ["sg-cluster", "sg-compute"],
-                        "efa_security_group_id": "sg-efa",
-                        "key_arn": KEY,
-                        "tags": {"team": "pretraining"},
-                        **more,
-                    }
+                replace(
+                    GpuPoolArgs(
+                        spec=spec,
+                        catalog=CAT,
+                        cluster_name="c",
+                        cluster_version="1.35",
+                        endpoint="https://c.example",
+                        certificate_authority="Y2E=",
+                        node_role_arn="arn:aws:iam::111122223333:role/nodes",
+                        subnet_ids=SUBNETS,
+                        security_group_ids=["sg-cluster", "sg-compute"],
+                        efa_security_group_id="sg-efa",
+                        key_arn=KEY,
+                        tags={"team": "pretraining"},
+                    ),
+                    **more,
                 ),
             )
 

@@ -5,6 +5,7 @@ its own words.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -15,7 +16,7 @@ from components.lustre import Client, Lustre, LustreArgs
 from components.spec.storage import LustreSpec
 from tests.declared import Record, named, of_type, one, record
 
-TAGS = {"owner": "ml-platform", "cost-center": "4711"}
+TAGS: dict[str, Any] = {"owner": "ml-platform", "cost-center": "4711"}
 TOPIC = "arn:aws:sns:us-west-2:111122223333:alerts"
 LINKS = [
     {"path": "/datasets", "bucket": "datasets", "import": ["new", "changed", "deleted"]},
@@ -27,8 +28,8 @@ LINKS = [
         "batch_import": False,
     },
 ]
-TRAIN = {"capacity_gib": 76800, "throughput_mbps_per_tib": 500, "efa": True, "links": LINKS}
-PLAIN = {"capacity_gib": 2400, "throughput_mbps_per_tib": 250}
+TRAIN: dict[str, Any] = {"capacity_gib": 76800, "throughput_mbps_per_tib": 500, "efa": True, "links": LINKS}
+PLAIN: dict[str, Any] = {"capacity_gib": 2400, "throughput_mbps_per_tib": 250}
 
 
 @cache
@@ -63,7 +64,7 @@ def declared(known: bool = True, kept: bool = False, dataset_gib: int | None = N
     return _declared(json.dumps(spec), known, kept, dataset_gib)
 
 
-def system(**spec: Any) -> dict[str, Any]:
+def system(**spec: Any) -> Mapping[str, Any]:
     return one(declared(**spec), "LustreFileSystem").inputs
 
 
@@ -154,8 +155,8 @@ def test_the_file_system_has_the_words_of_the_stack_file() -> None:
     ("spec", "expected", "absent"),
     [
         (
-            {"deployment": "SCRATCH_1", "capacity_gib": 3600, "version": "2.10"},
-            {"storageCapacity": 3600, "fileSystemTypeVersion": "2.10", "skipFinalBackup": True},
+            {"deployment": "SCRATCH_1", "capacity_gib": 3600, "version": "2.12", "expendable": True},
+            {"storageCapacity": 3600, "fileSystemTypeVersion": "2.12", "skipFinalBackup": True},
             (
                 "perUnitStorageThroughput",
                 "kmsKeyId",
@@ -166,7 +167,7 @@ def test_the_file_system_has_the_words_of_the_stack_file() -> None:
             ),
         ),
         (
-            {"deployment": "SCRATCH_2", "capacity_gib": 1200},
+            {"deployment": "SCRATCH_2", "capacity_gib": 1200, "expendable": True},
             {"deploymentType": "SCRATCH_2", "storageCapacity": 1200},
             ("perUnitStorageThroughput", "kmsKeyId", "metadataConfiguration", "driveCacheType"),
         ),
@@ -227,7 +228,7 @@ def test_each_type_is_declared_in_its_own_words(
 def test_a_size_left_out_holds_the_dataset_twice() -> None:
     inputs = one(declared(dataset_gib=31000, throughput_mbps_per_tib=500, efa=True), "LustreFileSystem").inputs
     assert inputs["storageCapacity"] == 67200  # 7 x 9,600, the step above 62,000
-    assert system(deployment="SCRATCH_2")["storageCapacity"] == 1200
+    assert system(deployment="SCRATCH_2", expendable=True)["storageCapacity"] == 1200
 
 
 def test_links_tie_folders_to_buckets_and_leave_files_when_they_go() -> None:
@@ -245,7 +246,8 @@ def test_links_tie_folders_to_buckets_and_leave_files_when_they_go() -> None:
 
 def test_links_are_made_one_after_another_whatever_their_order_in_the_file() -> None:
     for links in (LINKS, LINKS[::-1]):
-        records = declared(**{**TRAIN, "links": links})
+        spec: dict[str, Any] = {**TRAIN, "links": links}
+        records = declared(**spec)
         first, second = named(records, "lustre-train-link/checkpoints"), named(records, "lustre-train-link/datasets")
         assert first.urn in second.depends_on
         assert second.urn not in first.depends_on
@@ -253,7 +255,8 @@ def test_links_are_made_one_after_another_whatever_their_order_in_the_file() -> 
 
 def test_folders_of_like_names_make_links_of_their_own() -> None:
     links = [{"path": path, "bucket": "datasets", "prefix": path} for path in ("/a/b", "/a-b", "/a.b")]
-    records = declared(**{**PLAIN, "links": links})
+    spec: dict[str, Any] = {**PLAIN, "links": links}
+    records = declared(**spec)
     assert len(of_type(records, "DataRepositoryAssociation")) == 3
 
 
@@ -315,4 +318,5 @@ def test_every_resource_that_takes_tags_has_them() -> None:
 
 def test_scratch_storage_that_may_be_lost_says_so_in_a_tag() -> None:
     assert system(deployment="SCRATCH_2", capacity_gib=1200, expendable=True)["tags"]["expendable"] == "true"
-    assert "expendable" not in system(deployment="SCRATCH_2", capacity_gib=1200)["tags"]
+    exported = [each for each in TRAIN["links"] if each["path"] == "/checkpoints"]
+    assert "expendable" not in system(deployment="SCRATCH_2", capacity_gib=1200, links=exported)["tags"]

@@ -29,7 +29,7 @@ QUEUES = [
     {"name": "held", "pool": "finetune", "hold": True},
 ]
 PROGRAM = Path(block_clock.__file__).parent / "programs" / "block_clock.py"
-ONE = [window.as_plan() for window in blocks.windows(PoolSpec.model_validate(FINETUNE))]
+ONE: list[dict[str, Any]] = [window.as_plan() for window in blocks.windows(PoolSpec.model_validate(FINETUNE))]
 BLOCK = "cr-3a1b2c3d4e5f60718"
 
 
@@ -137,7 +137,7 @@ class Server(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    server: Server
+    server: Server  # pyright: ignore[reportIncompatibleVariableOverride] - it is made by a Server
 
     def _answer(self, code: int, body: object) -> None:
         data = json.dumps(body).encode()

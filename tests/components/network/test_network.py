@@ -5,6 +5,7 @@ rule named.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -39,7 +40,7 @@ def declared(known: bool = False, **spec: Any) -> tuple[Record, ...]:
     return tuple(record(program, known=known))
 
 
-def rules(records: tuple[Record, ...]) -> dict[str, dict[str, Any]]:
+def rules(records: tuple[Record, ...]) -> dict[str, Mapping[str, Any]]:
     return {each.name: each.inputs for each in records if each.type.endswith("gressRule")}
 
 
@@ -48,7 +49,7 @@ def table_of(records: tuple[Record, ...], subnet: str) -> str:
     return str(found.inputs["routeTableId"]).removesuffix("-id")
 
 
-def routes_from(records: tuple[Record, ...], table: str) -> list[dict[str, Any]]:
+def routes_from(records: tuple[Record, ...], table: str) -> list[Mapping[str, Any]]:
     return [each.inputs for each in of_type(records, "Route") if each.inputs["routeTableId"] == f"{table}-id"]
 
 

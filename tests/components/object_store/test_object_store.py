@@ -5,6 +5,7 @@ second region.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -57,7 +58,7 @@ def rules_of(records: tuple[Record, ...], name: str) -> list[dict[str, Any]]:
     return rules
 
 
-def of_bucket(records: tuple[Record, ...], kind: str, name: str) -> dict[str, Any]:
+def of_bucket(records: tuple[Record, ...], kind: str, name: str) -> Mapping[str, Any]:
     [found] = [each.inputs for each in of_type(records, kind) if each.name == name]
     return found
 

@@ -242,7 +242,7 @@ def stack(*pools: dict[str, object], lustre: tuple[dict[str, object], ...] = (),
 
 
 def test_efa_only_interfaces_take_no_address() -> None:
-    pool = {
+    pool: dict[str, object] = {
         "name": "train",
         "purpose": "training",
         "instance_type": "p5.48xlarge",
@@ -259,7 +259,7 @@ def test_efa_only_interfaces_take_no_address() -> None:
 
 
 def test_the_classic_layout_takes_an_address_on_every_efa_interface() -> None:
-    pool = {
+    pool: dict[str, object] = {
         "name": "train",
         "purpose": "training",
         "instance_type": "p5.48xlarge",
@@ -273,7 +273,7 @@ def test_the_classic_layout_takes_an_address_on_every_efa_interface() -> None:
 
 
 def test_an_autoscaled_pool_counts_its_most_nodes() -> None:
-    pool = {
+    pool: dict[str, object] = {
         "name": "tune",
         "purpose": "finetuning",
         "instance_type": "p5.48xlarge",
@@ -292,7 +292,7 @@ def test_file_systems_take_addresses_in_the_compute_subnet_of_their_zone() -> No
 
 
 def test_pools_without_cards_live_in_the_management_network_over_all_zones() -> None:
-    pool = {
+    pool: dict[str, object] = {
         "name": "prep",
         "purpose": "preprocessing",
         "instance_types": ("m7i.8xlarge", "m7a.8xlarge"),

@@ -11,7 +11,7 @@ from components.spec.sizing import ModelSpec
 
 LLAMA_2: dict[str, Any] = {"vocab": 32000, "sequence": 4096}
 LLAMA_3: dict[str, Any] = {"vocab": 128256, "sequence": 8192, "kv_heads": 8}
-PUBLISHED = [
+PUBLISHED: list[tuple[int, dict[str, Any]]] = [
     (6_738_417_664, LLAMA_2 | {"layers": 32, "hidden": 4096, "heads": 32, "ffn": 11008}),
     (13_015_866_880, LLAMA_2 | {"layers": 40, "hidden": 5120, "heads": 40, "ffn": 13824}),
     (68_976_653_312, LLAMA_2 | {"layers": 80, "hidden": 8192, "heads": 64, "kv_heads": 8, "ffn": 28672}),
@@ -74,7 +74,7 @@ def test_megatron_s_own_formula_agrees_on_gpt_3() -> None:
 
 
 def test_flops_a_token_are_six_a_parameter_that_multiplies_and_the_full_square_of_attention() -> None:
-    found = shape.of(ModelSpec(**PUBLISHED[5][1]))
+    found = shape.of(ModelSpec.model_validate(PUBLISHED[5][1]))
     assert found.multiplied == found.total - 128256 * 16384
     assert found.flops_per_token == 6 * found.multiplied + 12 * 126 * 16384 * 8192
 

@@ -89,7 +89,11 @@ def elastic() -> Iterator[Elastic]:
         pytest.fail(f"{', '.join(missing)} not installed: they come with the `test` extra")
     zones = ("usw2-az1", "usw2-az2")
     with Elastic.started(region="us-west-2", zones=zones, market=Market(on_demand=ON_DEMAND, spot=SPOT)) as made:
-        cpu = {"machine_class": "cpu", "types": ["m7i.8xlarge", "m6i.8xlarge"], "buys": ["spot", "on-demand"]}
+        cpu: dict[str, Any] = {
+            "machine_class": "cpu",
+            "types": ["m7i.8xlarge", "m6i.8xlarge"],
+            "buys": ["spot", "on-demand"],
+        }
         made.declare(
             [
                 node_class("cpu", made.account),

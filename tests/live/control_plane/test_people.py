@@ -188,7 +188,12 @@ def test_a_job_takes_no_other_queues_identity(plane: ControlPlane) -> None:
 def test_a_job_without_a_queue_is_refused_for_everybody(plane: ControlPlane) -> None:
     assert "names its queue" in _refused(plane.api, job("free", None))
     bare = job("child", None)["spec"]["replicatedJobs"][0]["template"]
-    lone = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "lone", "namespace": "vision"}, **bare}
+    lone: dict[str, Any] = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "lone", "namespace": "vision"},
+        **bare,
+    }
     assert "names its queue" in _refused(plane.api, lone)
     owner = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "a", "uid": "1"}
     child = {**lone, "metadata": {**lone["metadata"], "ownerReferences": [owner]}}

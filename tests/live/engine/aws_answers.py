@@ -6,8 +6,10 @@ types that the project declares. A type that is missing here gets an arn and upd
 """
 
 from collections.abc import Callable
+from typing import Any
 
-Answer = Callable[[str, str, dict], dict]
+Inputs = dict[str, Any]
+Answer = Callable[[str, str, Inputs], dict[str, Any]]
 
 ACCOUNT = "111122223333"
 REGION = "us-west-2"
@@ -92,7 +94,7 @@ ID_IS = {
 }
 
 
-def attributes(kind: str, identity: str, inputs: dict) -> dict:
+def attributes(kind: str, identity: str, inputs: Inputs) -> dict[str, Any]:
     """The computed outputs of one resource, from its type, id and inputs."""
     service = kind.split(":")[1].split("/")[0]
     name = inputs.get("name") or inputs.get("bucket") or identity
@@ -101,8 +103,8 @@ def attributes(kind: str, identity: str, inputs: dict) -> dict:
     return known | (answer(identity, name, inputs) if answer else _FIXED.get(kind, {}))
 
 
-def _cluster(identity: str, name: str, inputs: dict) -> dict:
-    known: dict = {
+def _cluster(identity: str, name: str, inputs: Inputs) -> dict[str, Any]:
+    known: dict[str, Any] = {
         "endpoint": "https://0123456789ABCDEF0123456789ABCDEF.gr7.us-west-2.eks.amazonaws.com",
         "certificateAuthority": {"data": "bm90IGEgY2VydGlmaWNhdGU="},
         "certificateAuthorities": [{"data": "bm90IGEgY2VydGlmaWNhdGU="}],
@@ -115,12 +117,12 @@ def _cluster(identity: str, name: str, inputs: dict) -> dict:
     return known
 
 
-def _node_group(identity: str, name: str, inputs: dict) -> dict:
+def _node_group(identity: str, name: str, inputs: Inputs) -> dict[str, Any]:
     groups = [{"name": f"eks-{identity}"}]
     return {"resources": [{"autoscalingGroups": groups, "remoteAccessSecurityGroupId": ""}], "status": "ACTIVE"}
 
 
-def _file_system(identity: str, name: str, inputs: dict) -> dict:
+def _file_system(identity: str, name: str, inputs: Inputs) -> dict[str, Any]:
     return {
         "dnsName": f"{identity}.fsx.{REGION}.amazonaws.com",
         "mountName": "echo1mnt",
@@ -128,7 +130,7 @@ def _file_system(identity: str, name: str, inputs: dict) -> dict:
     }
 
 
-def _bucket(identity: str, name: str, inputs: dict) -> dict:
+def _bucket(identity: str, name: str, inputs: Inputs) -> dict[str, Any]:
     return {
         "arn": f"arn:aws:s3:::{name}",
         "bucket": name,
@@ -144,19 +146,19 @@ def _iam(word: str) -> Answer:
     }
 
 
-def _key(identity: str, name: str, inputs: dict) -> dict:
+def _key(identity: str, name: str, inputs: Inputs) -> dict[str, Any]:
     return {"arn": f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{identity}", "keyId": identity}
 
 
-def _alias(identity: str, name: str, inputs: dict) -> dict:
+def _alias(identity: str, name: str, inputs: Inputs) -> dict[str, Any]:
     return {"targetKeyArn": f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{inputs.get('targetKeyId')}"}
 
 
-def _repository(identity: str, name: str, inputs: dict) -> dict:
+def _repository(identity: str, name: str, inputs: Inputs) -> dict[str, Any]:
     return {"repositoryUrl": f"{ACCOUNT}.dkr.ecr.{REGION}.amazonaws.com/{name}", "registryId": ACCOUNT}
 
 
-def _workspace(identity: str, name: str, inputs: dict) -> dict:
+def _workspace(identity: str, name: str, inputs: Inputs) -> dict[str, Any]:
     return {"prometheusEndpoint": f"https://aps-workspaces.{REGION}.amazonaws.com/workspaces/{identity}/"}
 
 
@@ -177,7 +179,7 @@ _ANSWERS: dict[str, Answer] = {
     },
     "aws:eks/podIdentityAssociation:PodIdentityAssociation": lambda identity, name, inputs: {"associationId": identity},
 }
-_FIXED: dict[str, dict] = {
+_FIXED: dict[str, dict[str, Any]] = {
     "aws:ec2/launchTemplate:LaunchTemplate": {"latestVersion": 1, "defaultVersion": 1},
     "aws:ec2/vpc:Vpc": {
         "ownerId": ACCOUNT,

@@ -21,8 +21,10 @@ import signal
 import threading
 import time
 import uuid
+from collections.abc import Mapping
 from concurrent import futures
 from pathlib import Path
+from typing import Any
 
 import grpc
 from aws_answers import ID_IS, REPLACING, attributes
@@ -45,13 +47,13 @@ PREFIXES = {
 class Behaviour:
     """What this run should do wrong, and the record of what it was asked."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         folder = os.environ.get("TRAINSHED_ECHO")
         self.folder = Path(folder) if folder else None
         path = self.folder / "behaviour.json" if self.folder else None
         self.rules = json.loads(path.read_text()) if path and path.exists() else {}
 
-    def met(self, call, urn, identity=""):
+    def met(self, call: str, urn: str, identity: str = "") -> str | None:
         """Write the call down, wait if it should be slow, and return why it must fail, or None."""
         number = self._note(call, urn, identity)
         for rule in self.rules.get("slow", []):
@@ -64,7 +66,7 @@ class Behaviour:
                 return rule.get("message", f"this {call} was refused on purpose")
         return None
 
-    def _note(self, call, urn, identity):
+    def _note(self, call: str, urn: str, identity: str) -> int:
         if self.folder is None:
             return 0
         with (self.folder / "calls.jsonl").open("a+") as record:
@@ -76,57 +78,57 @@ class Behaviour:
         return number
 
 
-def plain(struct):
+def plain(struct: Any) -> Any:
     return json_format.MessageToDict(struct) if isinstance(struct, struct_pb2.Struct) else struct
 
 
-def bare(value):
+def bare(value: Any) -> Any:
     """A value without the wrapper of secrets."""
     if isinstance(value, dict):
         return bare(value.get("value")) if SECRET in value else {key: bare(item) for key, item in value.items()}
     return [bare(item) for item in value] if isinstance(value, list) else value
 
 
-def struct(values):
+def struct(values: Mapping[str, Any]) -> struct_pb2.Struct:
     made = struct_pb2.Struct()
     made.update(values)
     return made
 
 
 class EchoProvider(provider_pb2_grpc.ResourceProviderServicer):
-    def __init__(self, package):
+    def __init__(self, package: str) -> None:
         self.package = package
         self.behaviour = Behaviour()
 
     # -- being a plugin --
-    def Handshake(self, request, context):
+    def Handshake(self, request: Any, context: Any) -> Any:
         return provider_pb2.ProviderHandshakeResponse(accept_secrets=True, accept_resources=True, accept_outputs=True)
 
-    def GetPluginInfo(self, request, context):
+    def GetPluginInfo(self, request: Any, context: Any) -> Any:
         return plugin_pb2.PluginInfo(version=VERSIONS[self.package])
 
-    def GetSchema(self, request, context):
+    def GetSchema(self, request: Any, context: Any) -> Any:
         return provider_pb2.GetSchemaResponse(schema="{}")
 
-    def CheckConfig(self, request, context):
+    def CheckConfig(self, request: Any, context: Any) -> Any:
         return provider_pb2.CheckResponse(inputs=request.news)
 
-    def DiffConfig(self, request, context):
+    def DiffConfig(self, request: Any, context: Any) -> Any:
         return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_NONE)
 
-    def Configure(self, request, context):
+    def Configure(self, request: Any, context: Any) -> Any:
         return provider_pb2.ConfigureResponse(
             acceptSecrets=True, supportsPreview=True, acceptResources=True, acceptOutputs=True
         )
 
-    def Invoke(self, request, context):
+    def Invoke(self, request: Any, context: Any) -> Any:
         return provider_pb2.InvokeResponse(**{"return": request.args})
 
-    def Cancel(self, request, context):
+    def Cancel(self, request: Any, context: Any) -> Any:
         return empty_pb2.Empty()
 
     # -- resources --
-    def Check(self, request, context):
+    def Check(self, request: Any, context: Any) -> Any:
         """Inputs come back as they are, except that a Kubernetes object without a name keeps or gets one, as the
         real provider gives it.
         """
@@ -141,7 +143,7 @@ class EchoProvider(provider_pb2_grpc.ResourceProviderServicer):
                 return provider_pb2.CheckResponse(inputs=struct(news))
         return provider_pb2.CheckResponse(inputs=request.news)
 
-    def Diff(self, request, context):
+    def Diff(self, request: Any, context: Any) -> Any:
         olds, news = bare(plain(request.old_inputs)), bare(plain(request.news))
         ignored = set(request.ignoreChanges)
         changed = sorted(
@@ -159,7 +161,7 @@ class EchoProvider(provider_pb2_grpc.ResourceProviderServicer):
         some = provider_pb2.DiffResponse.DIFF_SOME if changed else provider_pb2.DiffResponse.DIFF_NONE
         return provider_pb2.DiffResponse(changes=some, diffs=changed, replaces=replaces)
 
-    def Create(self, request, context):
+    def Create(self, request: Any, context: Any) -> Any:
         inputs = plain(request.properties)
         if request.preview:
             return provider_pb2.CreateResponse(properties=request.properties)
@@ -169,7 +171,7 @@ class EchoProvider(provider_pb2_grpc.ResourceProviderServicer):
             id=identity, properties=struct({**inputs, **self._attributes(request.type, identity, inputs, request.urn)})
         )
 
-    def Read(self, request, context):
+    def Read(self, request: Any, context: Any) -> Any:
         """What the cloud has now: the state's own values, but for the drift that a test has ordered."""
         self._fail_if_wanted("read", request.urn, request.id, context)
         if any(re.search(pattern, request.urn) for pattern in self.behaviour.rules.get("gone", [])):
@@ -181,7 +183,7 @@ class EchoProvider(provider_pb2_grpc.ResourceProviderServicer):
                 inputs |= values
         return provider_pb2.ReadResponse(id=request.id, properties=struct(properties), inputs=struct(inputs))
 
-    def Update(self, request, context):
+    def Update(self, request: Any, context: Any) -> Any:
         if not request.preview:
             self._fail_if_wanted("update", request.urn, request.id, context)
         olds, old_inputs, news = plain(request.olds), plain(request.old_inputs), plain(request.news)
@@ -193,12 +195,12 @@ class EchoProvider(provider_pb2_grpc.ResourceProviderServicer):
             news["vpcConfig"] = {**olds["vpcConfig"], **(news.get("vpcConfig") or {})}
         return provider_pb2.UpdateResponse(properties=struct({**computed, **news}))
 
-    def Delete(self, request, context):
+    def Delete(self, request: Any, context: Any) -> Any:
         self._fail_if_wanted("delete", request.urn, request.id, context)
         return empty_pb2.Empty()
 
     # -- how it answers --
-    def _identity(self, kind, inputs):
+    def _identity(self, kind: str, inputs: dict[str, Any]) -> str:
         wanted = bare(inputs.get(ID_IS.get(kind, ""))) if kind in ID_IS else None
         if self.package == "kubernetes":
             meta = bare(inputs.get("metadata") or {})
@@ -208,7 +210,7 @@ class EchoProvider(provider_pb2_grpc.ResourceProviderServicer):
             str(wanted) if wanted else f"{PREFIXES.get(tail, tail.rsplit(':', 1)[-1].lower())}-{uuid.uuid4().hex[:12]}"
         )
 
-    def _attributes(self, kind, identity, inputs, urn):
+    def _attributes(self, kind: str, identity: str, inputs: dict[str, Any], urn: str) -> dict[str, Any]:
         if self.package == "kubernetes":
             return {"status": {}} if "status" not in inputs else {}
         known = {**attributes(kind, identity, bare(inputs)), **self.behaviour.rules.get("attributes", {}).get(kind, {})}
@@ -216,17 +218,17 @@ class EchoProvider(provider_pb2_grpc.ResourceProviderServicer):
             known["name"] = f"{urn.rsplit('::', 1)[-1]}-{identity[-7:]}"
         return known
 
-    def _fail_if_wanted(self, call, urn, identity, context):
+    def _fail_if_wanted(self, call: str, urn: str, identity: str, context: Any) -> None:
         reason = self.behaviour.met(call, urn, identity)
         if reason:
             context.abort(grpc.StatusCode.UNKNOWN, reason)
 
 
-def _moved(olds, news):
+def _moved(olds: Mapping[str, Any] | None, news: Mapping[str, Any] | None) -> bool:
     return any((olds or {}).get(key) != (news or {}).get(key) for key in ("name", "namespace"))
 
 
-def serve(package):
+def serve(package: str) -> None:
     server = grpc.server(futures.ThreadPoolExecutor(32), options=[("grpc.max_receive_message_length", -1)])
     provider_pb2_grpc.add_ResourceProviderServicer_to_server(EchoProvider(package), server)
     port = server.add_insecure_port("127.0.0.1:0")

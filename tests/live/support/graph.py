@@ -10,7 +10,7 @@ def needs(resource: Mapping[str, Any]) -> set[str]:
     """What a resource depends on, by its dependencies, its provider and, for the order of deletion, nothing of
     its parent.
     """
-    direct = set(resource.get("dependencies") or ())
+    direct = set[str](resource.get("dependencies") or ())
     for urns in (resource.get("propertyDependencies") or {}).values():
         direct |= set(urns or ())
     return direct

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 CI = Path(__file__).resolve().parents[3] / "docs" / "ci"
-GITHUB: dict[str, Any] = yaml.safe_load((CI / "github-actions.yml").read_text())
+GITHUB: dict[Any, Any] = yaml.safe_load((CI / "github-actions.yml").read_text())
 GITLAB: dict[str, Any] = yaml.safe_load((CI / "gitlab-ci.yml").read_text())
 
 

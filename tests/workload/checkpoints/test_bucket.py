@@ -14,7 +14,7 @@ import boto3
 import pytest
 
 from tests.workload.checkpoints.test_checkpoint import written
-from tests.workload.checkpoints.test_transfer import ENDPOINT, bucket, proxy  # noqa: F401 (fixtures)
+from tests.workload.checkpoints.test_transfer import ENDPOINT, bucket, proxy  # noqa: F401 (fixtures)  # pyright: ignore[reportUnusedImport]
 from tests.workload.conftest import ROOT
 from workload.checkpoints import bucket as buckets
 from workload.checkpoints import checkpoint
@@ -48,7 +48,7 @@ class Cutting(BaseHTTPRequestHandler):
         self.wfile.write(rest if len(self.asked) > 2 else rest[: len(rest) // 2])
         self.close_connection = True
 
-    def log_message(self, *words: object) -> None:
+    def log_message(self, format: str, *words: object) -> None:
         """The test looks at what was asked."""
 
 

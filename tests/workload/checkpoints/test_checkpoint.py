@@ -15,14 +15,17 @@ from workload.checkpoints.checkpoint import REQUIRED, NotSealed, Writer
 
 
 def written(root: Path, step: int, attempt: str = "a", ranks: int = 1) -> Path:
-    for rank in reversed(range(ranks)):
-        writer = Writer(root, step=step, attempt=attempt, versions=VERSIONS, rank=rank, world_size=ranks)
+    writers = [
+        Writer(root, step=step, attempt=attempt, versions=VERSIONS, rank=rank, world_size=ranks)
+        for rank in range(ranks)
+    ]
+    for rank, writer in reversed(list(enumerate(writers))):
         for holds in REQUIRED if rank == 0 else ("random_state",):
             with writer.part(holds) as file:
                 file.write(f"{holds} {rank} {step}".encode() * 10)
         writer.finish()
-    writer.seal(timeout=0)
-    return writer.folder
+    writers[0].seal(timeout=0)
+    return writers[0].folder
 
 
 def flip(path: Path, place: int = 3) -> None:

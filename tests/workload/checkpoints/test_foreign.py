@@ -31,7 +31,7 @@ class Trap:
         self._file = file
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (os.system, (f"touch {self._file}",))
+        return (os.system, (f"touch {self._file}",))  # pyright: ignore[reportDeprecated] - what such files do
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.workload.checkpoints.test_transfer import ENDPOINT, bucket, proxy  # noqa: F401 (fixtures)
+from tests.workload.checkpoints.test_transfer import ENDPOINT, bucket, proxy  # noqa: F401 (fixtures)  # pyright: ignore[reportUnusedImport]
 from tests.workload.conftest import TorchServer
 from workload import contract
 from workload.checkpoints import checkpoint, tiers
@@ -118,7 +118,7 @@ def run(
 
 
 def test_the_newest_complete_checkpoint_of_any_tier_is_gone_on_from(tmp_path: Path, torch_server: TorchServer) -> None:
-    told = {"CHECKPOINT_LOCAL_INTERVAL_STEPS": 1}
+    told: dict[str, Any] = {"CHECKPOINT_LOCAL_INTERVAL_STEPS": 1}
     events = run(torch_server, tmp_path, 2, 5, 3, nodes=True, **told)
     assert [(one["step"], one["tier"]) for one in events if one["event"] == "saved"] == [
         (1, "local"),
@@ -142,7 +142,7 @@ def test_the_newest_complete_checkpoint_of_any_tier_is_gone_on_from(tmp_path: Pa
 
 
 def test_a_damaged_local_copy_is_passed_over(tmp_path: Path, torch_server: TorchServer) -> None:
-    told = {"CHECKPOINT_LOCAL_INTERVAL_STEPS": 1}
+    told: dict[str, Any] = {"CHECKPOINT_LOCAL_INTERVAL_STEPS": 1}
     run(torch_server, tmp_path, 2, 2, 3, nodes=True, **told)
     file = next(max((tmp_path / "disk-1").iterdir()).glob("*.distcp"))
     data = bytearray(file.read_bytes())
@@ -201,7 +201,9 @@ def test_a_run_goes_on_from_object_storage_where_the_shared_file_system_is_empty
     tmp_path: Path,
     torch_server: TorchServer,
 ) -> None:
-    told = {name: os.environ[name] for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "http_proxy")}
+    told: dict[str, Any] = {
+        name: os.environ[name] for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "http_proxy")
+    }
     told |= {"AWS_ENDPOINT_URL": ENDPOINT, "AWS_DEFAULT_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"}
     told |= {"CHECKPOINT_OBJECT_URL": f"s3://{bucket.name}/runs", "HTTP_PROXY": told["http_proxy"], "no_proxy": ""}
     events = run(torch_server, tmp_path, 2, 2, 2, before=WITH_S3, **told)

@@ -35,7 +35,7 @@ def test_another_run_waits_and_is_refused_while_the_holder_lives(tmp_path: Path)
 
     def live() -> None:
         while not ended.wait(0.02):
-            holder._write()
+            holder._write()  # pyright: ignore[reportPrivateUsage] - a renewal without its pause
 
     thread = threading.Thread(target=live)
     thread.start()
@@ -49,7 +49,7 @@ def test_another_run_waits_and_is_refused_while_the_holder_lives(tmp_path: Path)
 
 def test_a_lease_that_nobody_renews_is_free_whatever_the_clocks_say(tmp_path: Path) -> None:
     Lease(tmp_path, "run-1", 5, "node-a").take()
-    os.utime(tmp_path / lease.FILE, (time.time() + 86400,) * 2)
+    os.utime(tmp_path / lease.FILE, (time.time() + 86400, time.time() + 86400))
     other = Lease(tmp_path, "run-2", 0, "node-b", free_after=0.2, poll=0.05)
     other.take()
     assert other.mine()

@@ -51,7 +51,8 @@ def bucket(proxy: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
         "no_proxy": "",
     }.items():
         monkeypatch.setenv(name, value)
-    resource = boto3.resource("s3", endpoint_url=ENDPOINT).Bucket(f"bucket-{next(NUMBERS)}")
+    s3: Any = boto3.resource("s3", endpoint_url=ENDPOINT)
+    resource = s3.Bucket(f"bucket-{next(NUMBERS)}")
     resource.create()
     return resource
 

@@ -11,6 +11,7 @@ import resource
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -320,8 +321,9 @@ def test_metrics_are_written_for_prometheus(tmp_path: Path, source: Path, manife
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".partial")] == []
 
 
-def test_metrics_pass_promtool(tmp_path: Path, source: Path, manifest: Path, run: Run, need: object) -> None:
-    assert callable(need)
+def test_metrics_pass_promtool(
+    tmp_path: Path, source: Path, manifest: Path, run: Run, need: Callable[[str], Path]
+) -> None:
     promtool = need("promtool")
     metrics = tmp_path / "stage.prom"
     copy(run, manifest, source, tmp_path / "disk", "--metrics-file", metrics)

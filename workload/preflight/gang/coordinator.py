@@ -153,7 +153,7 @@ class Coordinator:
             self.said.append(f"the {words} over {len(members)} nodes came out wrong in {wrong} values")
         ranks = len(members) * self._processes()
         share = 2 * (ranks - 1) / ranks if what == "all_reduce" else 1.0
-        seconds = [float(reply["seconds"]) for rank, reply in answers.replies.items()]
+        seconds = [float(reply["seconds"]) for reply in answers.replies.values()]
         rate = share * self.asked.size / max(seconds) / 1e9
         self.figures[f"{what}_gb_per_s"] = round(rate, 4)
         known = self._baseline.get(f"{what}_gb_per_s", 0.0)

@@ -90,7 +90,7 @@ def test_the_planned_pods_are_the_nodes_limit_whatever_eks_appends() -> None:
     """
     for name, pods in (("p5", 32), ("m7i", 110)):
         kubelet = node_config(nodeadm.render(setup(POOLS[name])))["spec"]["kubelet"]
-        of_eks = {"config": {"maxPods": 250}, "flags": ["--node-labels=eks.amazonaws.com/nodegroup=x"]}
+        of_eks: dict[str, Any] = {"config": {"maxPods": 250}, "flags": ["--node-labels=eks.amazonaws.com/nodegroup=x"]}
         config, flags = {**kubelet["config"], **of_eks["config"]}, [*kubelet["flags"], *of_eks["flags"]]
         limits = [int(flag.removeprefix("--max-pods=")) for flag in flags if flag.startswith("--max-pods=")]
         assert (limits or [config["maxPods"]])[-1] == pods

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from components.record import Record
 from tests.components.planning.cost.cost_records import group, lines, priced, record, template
 from tests.given import CAT, stack_of
 
@@ -53,7 +54,7 @@ def test_a_type_without_a_price_is_listed_even_beside_a_known_one() -> None:
     ]
 
 
-def reserved(kind: str = "ON_DEMAND", low: int = 0, high: int = 4) -> list[dict[str, object]]:
+def reserved(kind: str = "ON_DEMAND", low: int = 0, high: int = 4) -> list[Record]:
     target = {"capacityReservationTarget": {"capacityReservationId": "cr-0a1b2c3d4e5f60718"}}
     return [group(low=low, high=high, capacityType=kind), template(capacityReservationSpecification=target)]
 

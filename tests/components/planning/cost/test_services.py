@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from components.record import Record
 from tests.components.planning.cost.cost_records import group, lines, priced, record, template
 from tests.given import CAT, stack_of
 
@@ -16,12 +17,15 @@ CLUSTER = "aws:eks/cluster:Cluster"
 POOL = "[{name: train, purpose: training, instance_type: g6e.48xlarge, zone: usw2-az3, nodes: 1}]"
 
 
-def cluster(version: str = "1.34", **inputs: Any) -> dict[str, Any]:
+def cluster(version: str = "1.34", **inputs: Any) -> Record:
     return record(CLUSTER, "cluster", {"version": version, **inputs})
 
 
 def test_a_control_plane_costs_its_hour_and_its_tier() -> None:
-    tier = {"controlPlaneScalingConfig": {"tier": "tier-4xl"}, "upgradePolicy": {"supportType": "STANDARD"}}
+    tier: dict[str, Any] = {
+        "controlPlaneScalingConfig": {"tier": "tier-4xl"},
+        "upgradePolicy": {"supportType": "STANDARD"},
+    }
     found = lines(cluster(**tier))
     assert found == {
         "control plane": (pytest.approx(73.0),) * 3,
@@ -164,7 +168,7 @@ def test_recorded_configuration_grows_with_what_changes() -> None:
     assert many["rule: evaluations"][1] > few["rule: evaluations"][1]
 
 
-def on_eks(*records: dict[str, Any]) -> dict[str, tuple[float, float, float]]:
+def on_eks(*records: Record) -> dict[str, tuple[float, float, float]]:
     return lines(*records, cluster("1.36"))
 
 

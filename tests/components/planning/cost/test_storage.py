@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from components.record import Record
 from tests.components.planning.cost.cost_records import lines, priced, record
 from tests.given import stack_of
 
@@ -14,7 +15,7 @@ BUCKET = "aws:s3/bucket:Bucket"
 POOL = "[{name: train, purpose: training, instance_type: g6e.48xlarge, zone: usw2-az3, nodes: 1}]"
 
 
-def lustre(**inputs: Any) -> dict[str, Any]:
+def lustre(**inputs: Any) -> Record:
     return record(
         LUSTRE,
         "lustre",

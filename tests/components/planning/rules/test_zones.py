@@ -111,6 +111,7 @@ def test_a_zone_that_eks_bars_carries_nodes_and_no_control_plane(cat: Catalog) -
     pool = {**PRETRAIN, "zone": "use1-az3", "nodes": 2, "spares": 0, "capacity": {"kind": "on-demand"}}
     network = {"zones": ["use1-az3", "use1-az1", "use1-az2"]}
     made = stack(pool, network=network, **EAST)
+    assert made.network is not None
     plan = addresses.plan(made.network, compute_needs(made, cat))
     assert plan.zones("control") == ("use1-az1", "use1-az2")
     assert plan.zones("nodes") == ("use1-az1", "use1-az2", "use1-az3")

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,7 @@ def run(
     bad: int = 0,
     stage: str = "join",
     more: Sequence[object] = ("--transport", "sockets", "--mib", "1", "--wire-gbps", "0.08"),
-    limits: dict[str, float] | None = None,
+    limits: Mapping[str, float] | None = None,
     python: str = sys.executable,
 ) -> Run:
     """Run the gang to its end. Sound workers that outlive every limit together are a failure of the gate."""
