@@ -79,10 +79,26 @@ def _file() -> dict[str, Any]:
 
 
 def _standard(entry: Mapping[str, Any]) -> Standard:
-    controls = tuple(
-        Control(**{**row, "types": tuple(row["types"]), "rules": tuple(row["rules"])}) for row in entry["controls"]
+    return Standard(
+        name=entry["name"],
+        source=entry["source"],
+        read=entry["read"],
+        unverified=entry["unverified"],
+        controls=tuple(_control(row) for row in entry["controls"]),
+        outside=tuple(entry["outside"]),
+        accounts=entry["accounts"],
     )
-    return Standard(**{**entry, "controls": controls, "outside": tuple(entry["outside"])})
+
+
+def _control(row: Mapping[str, Any]) -> Control:
+    return Control(
+        id=row["id"],
+        about=row["about"],
+        types=tuple(row["types"]),
+        held=row["held"],
+        rules=tuple(row["rules"]),
+        why=row["why"],
+    )
 
 
 def written() -> str:
