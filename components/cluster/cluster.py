@@ -16,7 +16,9 @@ from components.cluster import access, hybrid, nodes
 from components.cluster import addons as cluster_addons
 from components.cluster.nodes import SystemImage
 from components.identity import policy_documents
+from components.planning import alone
 from components.planning.addons import AddonPlan
+from components.refused import refuse
 from components.spec.access import OidcSpec
 from components.spec.cluster import ClusterSpec
 from components.spec.form import RemoteNetwork
@@ -65,6 +67,14 @@ class Cluster(pulumi.ComponentResource):
     """
 
     def __init__(self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        found = alone.of_cluster(
+            args.spec,
+            args.region,
+            control_zones=args.control_subnet_ids,
+            node_zones=args.node_subnet_ids,
+            admins=args.admins,
+        )
+        refuse("Cluster", name, found)
         super().__init__("trainshed:cluster:Cluster", name, args.spec.model_dump(mode="json"), opts)
         self._args, self._children = args, pulumi.ResourceOptions(parent=self)
         tags, children = args.tags, self._children

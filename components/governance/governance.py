@@ -14,6 +14,8 @@ import pulumi_aws as aws
 
 from components.governance import audit, budget_actions
 from components.in_cluster.sealed import sealed, webhooks
+from components.planning import alone
+from components.refused import refuse
 from components.spec.base import Spec
 from components.spec.operations import AlertTarget, BudgetSpec, GovernanceSpec, topic_region
 
@@ -44,6 +46,9 @@ class Governance(pulumi.ComponentResource):
     """Attributes: `trail_bucket` (the audit trail's bucket name, None without a trail)."""
 
     def __init__(self, name: str, args: GovernanceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        spec = args.spec
+        found = alone.of_governance(spec.governance, spec.budget, spec.alerts_to, args.region)
+        refuse("Governance", name, found)
         recorded = sealed(args.spec.model_dump(mode="json"), webhooks(args.spec.alerts_to))
         super().__init__("trainshed:governance:Governance", name, recorded, opts)
         self._prefix, self._args = name, args

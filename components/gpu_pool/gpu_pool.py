@@ -19,9 +19,10 @@ from components.gpu_pool.block_calendar import BlockCalendar, BlockCalendarArgs,
 from components.gpu_pool.launch_template import ClusterWires
 from components.manifests.nodes import setup as node_setup
 from components.naming import fit
-from components.planning import placement, turnover
+from components.planning import alone, placement, turnover
 from components.planning.placement import NodeGroup, Placement
 from components.planning.pool import Pool
+from components.refused import refuse
 from components.spec.pools import PoolSpec, RepairSpec
 
 # A node group's name has 63 characters, of which the engine's suffix takes 8.
@@ -70,6 +71,14 @@ class GpuPool(pulumi.ComponentResource):
     node_group_names: Mapping[str, pulumi.Output[str]]
 
     def __init__(self, name: str, args: GpuPoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        found = alone.of_pool(
+            args.spec,
+            args.catalog,
+            zones=sorted(args.subnet_ids),
+            cluster_version=args.cluster_version,
+            has_efa_group=args.efa_security_group_id is not None,
+        )
+        refuse("GpuPool", name, found)
         # A former name is for the engine alone: taking it away is no change of the pool.
         super().__init__(
             "trainshed:pool:GpuPool", name, dict(args.spec.model_dump(mode="json", exclude={"previous_name"})), opts

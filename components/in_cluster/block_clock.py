@@ -16,6 +16,8 @@ import pulumi
 from components.catalog import Catalog
 from components.in_cluster.kubernetes_object import declare
 from components.manifests import block_clock
+from components.planning import alone
+from components.refused import refuse
 from components.spec.stack import StackSpec
 
 
@@ -39,6 +41,7 @@ class BlockClock(pulumi.ComponentResource):
     pools: list[str]
 
     def __init__(self, name: str, args: BlockClockArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        refuse("BlockClock", name, alone.of_stack(args.spec, args.catalog))
         found = block_clock.pools(args.spec)
         super().__init__("trainshed:queueing:BlockClock", name, {"pools": [pool.name for pool in found]}, opts)
         self.pools = [pool.name for pool in found]

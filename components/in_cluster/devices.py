@@ -14,7 +14,8 @@ import pulumi
 from components.catalog import Catalog
 from components.in_cluster.kubernetes_object import declare
 from components.manifests import device_plugins
-from components.planning import images
+from components.planning import alone, images
+from components.refused import refuse
 from components.spec.stack import StackSpec
 
 
@@ -37,6 +38,7 @@ class Devices(pulumi.ComponentResource):
     images: list[str]
 
     def __init__(self, name: str, args: DevicesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        refuse("Devices", name, alone.of_stack(args.spec, args.catalog))
         plan = device_plugins.daemons(args.spec, args.catalog)
         super().__init__("trainshed:devices:Devices", name, {"plugins": [each.plugin.name for each in plan]}, opts)
         declared: dict[str, pulumi.Resource] = {}

@@ -13,6 +13,8 @@ import pulumi
 from components.catalog import Catalog
 from components.in_cluster.kubernetes_object import declare
 from components.manifests import namespaces
+from components.planning import alone
+from components.refused import refuse
 from components.spec.stack import StackSpec
 
 
@@ -33,6 +35,7 @@ class Namespaces(pulumi.ComponentResource):
     ready: list[pulumi.Resource]
 
     def __init__(self, name: str, args: NamespacesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        refuse("Namespaces", name, alone.of_stack(args.spec, args.catalog))
         plan = namespaces.plan(args.spec, args.catalog)
         ranges = namespaces.own_ranges(args.spec, args.catalog)
         levels = {each.name: each.level for each in plan}

@@ -22,7 +22,8 @@ from components.in_cluster.kubernetes_object import declare
 from components.in_cluster.sealed import sealed, webhooks
 from components.manifests import device_plugins, namespaces
 from components.manifests.observability import alerts, exporters, prometheus
-from components.planning import images
+from components.planning import alone, images
+from components.refused import refuse
 from components.spec.form import SelfHosted
 from components.spec.stack import StackSpec
 
@@ -57,6 +58,7 @@ class Observability(pulumi.ComponentResource):
     ready: list[pulumi.Resource]
 
     def __init__(self, name: str, args: ObservabilityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        refuse("Observability", name, alone.of_stack(args.spec, args.catalog))
         self._secrets = webhooks(args.spec.observability.alerts_to)
         recorded = sealed(args.spec.observability.model_dump(mode="json"), self._secrets)
         super().__init__("trainshed:observability:Observability", name, recorded, opts)

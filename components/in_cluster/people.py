@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 import pulumi
 
+from components import catalog
 from components.in_cluster.kubernetes_object import declare
 from components.manifests import access
+from components.planning import alone
+from components.refused import refuse
 from components.spec.stack import StackSpec
 
 
@@ -25,6 +28,7 @@ class People(pulumi.ComponentResource):
     """Nothing for a stack that names nobody."""
 
     def __init__(self, name: str, args: PeopleArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        refuse("People", name, alone.of_stack(args.spec, catalog.load()))
         super().__init__("trainshed:access:People", name, args.spec.access.model_dump(mode="json"), opts)
         found = access.objects(args.spec)
         made: dict[str, pulumi.Resource] = {}

@@ -17,6 +17,8 @@ from components.in_cluster.helm_release import HelmRelease, HelmReleaseArgs
 from components.in_cluster.kubernetes_object import declare
 from components.manifests import admission
 from components.manifests.queues import accounts, controllers, kueue
+from components.planning import alone
+from components.refused import refuse
 from components.spec.stack import StackSpec
 
 
@@ -46,6 +48,7 @@ class Queueing(pulumi.ComponentResource):
     ready: list[pulumi.Resource]
 
     def __init__(self, name: str, args: QueueingArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        refuse("Queueing", name, alone.of_stack(args.spec, args.catalog))
         stack = args.spec
         record = {"queues": [queue.model_dump(mode="json") for queue in stack.queues]}
         super().__init__("trainshed:queueing:Queueing", name, record, opts)

@@ -14,6 +14,8 @@ import pulumi
 from components.catalog import Catalog
 from components.in_cluster.kubernetes_object import declare
 from components.manifests.jobs import jobset, programs
+from components.planning import alone
+from components.refused import refuse
 from components.spec.stack import StackSpec
 from components.spec.task import TaskSpec
 
@@ -40,6 +42,7 @@ class TrainingJob(pulumi.ComponentResource):
     jobset: pulumi.CustomResource
 
     def __init__(self, name: str, args: TrainingJobArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        refuse("TrainingJob", name, alone.of_task(args.spec, args.stack, args.catalog))
         record = args.spec.model_dump(mode="json", exclude_none=True, by_alias=True)
         super().__init__("trainshed:training_job:TrainingJob", name, record, opts)
         *first, last = jobset.render(args.spec, args.stack, args.catalog)

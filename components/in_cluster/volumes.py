@@ -17,8 +17,9 @@ from components.catalog import Catalog
 from components.file_systems import System, VolumeSource
 from components.in_cluster.kubernetes_object import declare
 from components.manifests.storage import claims, folders
-from components.planning import images, mounted_folders
+from components.planning import alone, images, mounted_folders
 from components.planning.mounted_folders import Mount
+from components.refused import refuse
 from components.spec.form import SelfHosted
 from components.spec.stack import StackSpec
 
@@ -58,6 +59,7 @@ class Volumes(pulumi.ComponentResource):
     """Attributes: `claims` (the names of each namespace's claims), `ready` (what jobs that mount wait for)."""
 
     def __init__(self, name: str, args: VolumesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        refuse("Volumes", name, alone.of_stack(args.spec, args.catalog))
         self._name, self._args = name, args
         form = args.spec.form
         self._shares = mounted_folders.of_stack(args.spec, args.catalog)

@@ -20,7 +20,8 @@ from components.in_cluster.helm_release import HelmRelease, HelmReleaseArgs
 from components.karpenter import interruptions, permissions
 from components.karpenter.pools import BoughtPool, Shared, declare_pool
 from components.manifests.karpenter import controller
-from components.planning import images
+from components.planning import alone, images
+from components.refused import refuse
 from components.spec.stack import StackSpec
 
 
@@ -52,6 +53,7 @@ class Karpenter(pulumi.ComponentResource):
     """Attributes: `node_role_arn`, `queue_name`, `release`, `node_pools` (names) and `ready` (what a job waits for)."""
 
     def __init__(self, name: str, args: KarpenterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        refuse("Karpenter", name, alone.of_stack(args.spec, args.catalog))
         self.node_pools = [pool.pool.name for pool in args.pools]
         super().__init__("trainshed:karpenter:Karpenter", name, {"pools": self.node_pools}, opts)
         self._name, self._args = name, args

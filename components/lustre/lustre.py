@@ -19,6 +19,8 @@ from components.file_systems.lustre.plan import LustrePlan
 from components.identity import policy_documents
 from components.lustre import alarms
 from components.lustre.security_group import Client, LustreGroup
+from components.planning import alone
+from components.refused import refuse
 from components.spec.storage import LinkSpec, LustreSpec
 
 __all__ = ["Client", "Lustre", "LustreArgs"]
@@ -60,6 +62,10 @@ class Lustre(pulumi.ComponentResource):
     """
 
     def __init__(self, name: str, args: LustreArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        found = alone.of_lustre(
+            args.spec, args.region, args.catalog, buckets=args.buckets, dataset_gib=args.dataset_gib
+        )
+        refuse("Lustre", name, found)
         super().__init__("trainshed:storage:Lustre", name, args.spec.model_dump(mode="json"), opts)
         self._name, self._args = name, args
         self._children = pulumi.ResourceOptions(parent=self)

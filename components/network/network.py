@@ -16,10 +16,11 @@ import pulumi_aws as aws
 from components.network import endpoints as network_endpoints
 from components.network import flow_logs
 from components.network.security_groups import Groups
-from components.planning import addresses
+from components.planning import addresses, alone
 from components.planning.address_needs import Need
 from components.planning.addresses import Kind, Subnet
 from components.planning.endpoints import Endpoint, of_network
+from components.refused import refuse
 from components.spec.network import NetworkSpec
 
 
@@ -47,6 +48,14 @@ class Network(pulumi.ComponentResource):
     """
 
     def __init__(self, name: str, args: NetworkArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        found = alone.of_network(
+            args.spec,
+            args.region,
+            compute=args.compute,
+            remote_cidrs=args.remote_cidrs,
+            transit_gateway=args.transit_gateway_id,
+        )
+        refuse("Network", name, found)
         super().__init__("trainshed:network:Network", name, args.spec.model_dump(mode="json"), opts)
         self._prefix, self._args = name, args
         self._children = pulumi.ResourceOptions(parent=self)

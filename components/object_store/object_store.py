@@ -17,6 +17,8 @@ from components.identity.policy_documents import Statement
 from components.object_store import bucket as object_store_bucket
 from components.object_store import keys, replica
 from components.object_store.bucket import Bucket, Guards, LifecycleRule
+from components.planning import alone
+from components.refused import refuse
 from components.spec.storage import CheckpointsSpec, StorageSpec
 
 _IA_MINIMUM_DAYS = 30  # STANDARD_IA takes nothing younger, and charges thirty days of what leaves earlier
@@ -49,6 +51,7 @@ class ObjectStore(pulumi.ComponentResource):
     """
 
     def __init__(self, name: str, args: ObjectStoreArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        refuse("ObjectStore", name, alone.of_store(args.spec, args.region))
         recorded = args.spec.model_dump(mode="json", include={"datasets", "checkpoints", "logs", "organisation"})
         super().__init__("trainshed:storage:ObjectStore", name, recorded, opts)
         spec, guards = args.spec, self._guards(name, args)

@@ -155,7 +155,8 @@ def system_zones(stack: StackSpec, cat: Catalog) -> tuple[str, ...]:
     """Zones of the system pool: those of the network that sell its type, all of them where the catalog knows none."""
     if stack.cluster is None:
         return ()
-    sold = cat.zones_offering(stack.cluster.system_pool.instance_type, stack.region)
+    machine = cat.instances.get(stack.cluster.system_pool.instance_type)
+    sold = machine.zones.get(stack.region, ()) if machine else ()
     return tuple(zone for zone in stack.zones if zone in sold) or stack.zones
 
 

@@ -17,7 +17,9 @@ import pulumi_aws as aws
 
 from components.identity import policy_documents
 from components.identity.policy_documents import Statement
+from components.planning import alone
 from components.planning.images import Mirrored, folder, upstream
+from components.refused import refuse
 from components.spec.storage import RegistrySpec
 
 _UNTAGGED_DAYS = 7
@@ -46,6 +48,7 @@ class Registry(pulumi.ComponentResource):
     """
 
     def __init__(self, name: str, args: RegistryArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        refuse("Registry", name, alone.of_registry(args.spec, args.region))
         super().__init__("trainshed:storage:Registry", name, args.spec.model_dump(mode="json"), opts)
         self._name, self._args = name, args
         self._children = pulumi.ResourceOptions(parent=self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from pathlib import Path
 
@@ -44,3 +45,20 @@ def test_its_tags_and_its_provider_reach_every_leaf() -> None:
             assert record.provider.endswith("::aws"), record.name
     for record in of_type(records, "Subnet"):
         assert record.inputs["tags"]["owner"] == "research"
+
+
+STACK_PROGRAM = PROGRAM.parents[1] / "own_stack" / "__main__.py"
+
+
+def test_the_two_programs_cover_every_component() -> None:
+    rooms = PROGRAM.parents[2] / "components"
+    known = {
+        word
+        for path in rooms.rglob("*.py")
+        for word in re.findall(r'super\(\).__init__\(\s*"(trainshed:[\w:]+)"', path.read_text())
+    }
+    found = run(lambda: runpy.run_path(str(STACK_PROGRAM), run_name="__main__"), project="own-stack", stack="lab")
+    made = {each.type for each in (*declared(), *found.records)}
+    # A block's calendar comes with its pool.
+    assert known - made <= {"trainshed:pool:BlockCalendar"}
+    assert len(known) > 15

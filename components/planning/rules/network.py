@@ -280,21 +280,12 @@ def _beyond_every_range(stack: StackSpec, cat: Catalog, fullest: Need) -> str:
     return hint
 
 
-@rule()
-def compute_ranges_have_room(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
-    """Every zone with accelerators has a compute subnet that holds its nodes and pods."""
-    network = stack.network
-    if network is None or not _reckoned(stack, cat) or any(_pin_problems(stack, network)):
-        return
-    plan = (
-        addresses.plan(network, compute_needs(stack, cat))
-        if IPv4Network(network.cidr).prefixlen + 5 <= addresses.SMALLEST
-        else None
-    )
-    for need in plan.unplaced if plan else ():
+def without_room(network: NetworkSpec, plan: addresses.AddressPlan) -> Iterator[Problem]:
+    """Zones whose nodes with cards fit into no range that is left."""
+    for need in plan.unplaced:
         ranges = sorted({IPv4Network(each) for each in network.compute_cidrs})
         largest = max(ranges, key=lambda each: each.num_addresses)
-        taken = [each.cidr for each in plan.subnets if each.kind == "compute"] if plan else []
+        taken = [each.cidr for each in plan.subnets if each.kind == "compute"]
         said = f"{need.zone} needs {need.addresses:,} addresses ({need.arithmetic}); "
         if addresses.usable(largest) < need.addresses:
             said += f"the largest range, {largest}, has {addresses.usable(largest):,}"
@@ -310,6 +301,20 @@ def compute_ranges_have_room(stack: StackSpec, cat: Catalog) -> Iterator[Problem
             free = addresses.next_range([network.cidr, *network.compute_cidrs])
             hint = f"add {free} to network.compute_cidrs" if free else "add a range to network.compute_cidrs"
         yield Problem(id="subnet-too-small", path="network.compute_cidrs", said=said, hint=hint)
+
+
+@rule()
+def compute_ranges_have_room(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
+    """Every zone with accelerators has a compute subnet that holds its nodes and pods."""
+    network = stack.network
+    if network is None or not _reckoned(stack, cat) or any(_pin_problems(stack, network)):
+        return
+    plan = (
+        addresses.plan(network, compute_needs(stack, cat))
+        if IPv4Network(network.cidr).prefixlen + 5 <= addresses.SMALLEST
+        else None
+    )
+    yield from without_room(network, plan) if plan else ()
     loose = [zone for zone in (plan.whole if plan else ()) if zone not in network.compute_subnets]
     if plan and loose and len(plan.zones("compute")) > 1:
         pins = ", ".join(f"{zone}: {plan.subnet('compute', zone).cidr}" for zone in plan.zones("compute"))

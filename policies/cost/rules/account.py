@@ -134,7 +134,7 @@ def _given(provider: Mapping[str, Any] | None) -> set[str]:
     },
 )
 def gateways_counted(stack: Stack, settings: Settings) -> Iterator[Outcome]:
-    def judge(vpc: Resource) -> Iterator[Outcome]:
+    def check(vpc: Resource) -> Iterator[Outcome]:
         subnets = [subnet for subnet in stack.of(SUBNET) if refers(subnet, "vpcId", vpc)]
         gateways = [
             gateway
@@ -146,7 +146,7 @@ def gateways_counted(stack: Stack, settings: Settings) -> Iterator[Outcome]:
         if len(gateways) > most:
             yield Finding(Node(len(gateways), "NAT gateways"), f"at most {most}", gateways[-1].urn)
 
-    yield from each_resource(stack.of(VPC), judge)
+    yield from each_resource(stack.of(VPC), check)
 
 
 def _zone(subnet: Resource) -> str:
@@ -169,7 +169,7 @@ def _zone(subnet: Resource) -> str:
     fix="add an aws.ec2.VpcEndpoint of type Gateway for s3, with all route tables",
 )
 def storage_reached_without_gateway(stack: Stack, _: Settings) -> Iterator[Outcome]:
-    def judge(vpc: Resource) -> Iterator[Outcome]:
+    def check(vpc: Resource) -> Iterator[Outcome]:
         endpoints = stack.companions(vpc, VPC_ENDPOINT, "vpcId")
         names = [
             endpoint.at("serviceName").text() or ""
@@ -179,7 +179,7 @@ def storage_reached_without_gateway(stack: Stack, _: Settings) -> Iterator[Outco
         if not any(name.endswith(".s3") for name in names):
             yield Finding(missing("gateway endpoint for s3"), "one in this network")
 
-    yield from each_resource(stack.of(VPC), judge)
+    yield from each_resource(stack.of(VPC), check)
 
 
 @rule(
@@ -193,7 +193,7 @@ def storage_reached_without_gateway(stack: Stack, _: Settings) -> Iterator[Outco
     fix="release the address, or attach it to a gateway or a balancer",
 )
 def addresses_used(stack: Stack, _: Settings) -> Iterator[Outcome]:
-    def judge(address: Resource) -> Iterator[Outcome]:
+    def check(address: Resource) -> Iterator[Outcome]:
         if any(not address.at(key).absent and address.at(key).value != "" for key in ("instance", "networkInterface")):
             return
         users = (
@@ -204,7 +204,7 @@ def addresses_used(stack: Stack, _: Settings) -> Iterator[Outcome]:
         if not any(address.urn in user.depends_on or refers(user, key, address) for user in users for key in keys):
             yield Finding(missing("association"), "a gateway, balancer or machine that uses the address")
 
-    yield from each_resource(stack.of(ADDRESS), judge)
+    yield from each_resource(stack.of(ADDRESS), check)
 
 
 def _standard(inputs: dict[str, Any]) -> bool:
@@ -264,7 +264,7 @@ def budget_watches(stack: Stack, _: Settings) -> Iterator[Outcome]:
     if clusters and not budgets:
         yield Finding(missing("budget"), "an aws.budgets.Budget with notifications", clusters[0].urn)
 
-    def judge(budget: Resource) -> Iterator[Outcome]:
+    def check(budget: Resource) -> Iterator[Outcome]:
         notifications = budget.at("notifications")
         told = [
             node
@@ -276,7 +276,7 @@ def budget_watches(stack: Stack, _: Settings) -> Iterator[Outcome]:
         if not (limit := budget.at("limitAmount")).unknown and not limit.text() and budget.at("autoAdjustData").absent:
             yield Finding(limit, "an amount")
 
-    yield from each_resource(budgets, judge)
+    yield from each_resource(budgets, check)
 
 
 SUBSCRIBERS = ("subscriberEmailAddresses", "subscriberSnsTopicArns")

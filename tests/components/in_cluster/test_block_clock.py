@@ -14,7 +14,8 @@ QUEUES = [{"name": "pretrain", "pool": "pretrain"}, {"name": "research", "pool":
 
 def declare(*pools: dict[str, Any], **more: Any) -> list[Record]:
     def program() -> None:
-        BlockClock("clock", BlockClockArgs(spec=stack(*pools, queues=QUEUES), catalog=catalogs.load(), **more))
+        queues = [each for each in QUEUES if each["pool"] in {pool["name"] for pool in pools}]
+        BlockClock("clock", BlockClockArgs(spec=stack(*pools, queues=queues), catalog=catalogs.load(), **more))
 
     return record(program)
 

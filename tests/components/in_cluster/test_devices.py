@@ -16,6 +16,7 @@ from components.manifests.queues import kueue
 from components.planning.pool import Pool
 from components.spec.stack import StackSpec
 from tests.components.in_cluster.declared_in_cluster import REGISTRY, records, wrong
+from tests.components.planning import pool_stacks
 from tests.declared import Record, named, of_type
 from tests.given import CAT, SMALL_TASK, STACKS, made_up_accelerator, stack, stack_of, task_of
 
@@ -108,8 +109,8 @@ def test_only_the_efa_plugin_is_privileged():
 
 
 def test_the_neuron_plugin_has_an_account_with_the_rights_it_needs_and_its_nodes_name():
-    given = stack_of(pools="[{name: train, purpose: training, instance_type: trn2.48xlarge, zone: usw2-az4, nodes: 2}]")
-    found = declared(given)
+    pool = {"name": "train", "purpose": "training", "instance_type": "trn1.32xlarge", "zone": "usw2-az4", "nodes": 2}
+    found = declared(pool_stacks.stack(pool))
     assert wrong(found) == {}
     pod = named(found, "devices-daemon-neuron-device-plugin").inputs["spec"]["template"]["spec"]
     assert pod["serviceAccountName"] == "neuron-device-plugin"

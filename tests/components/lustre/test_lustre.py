@@ -155,8 +155,8 @@ def test_the_file_system_has_the_words_of_the_stack_file() -> None:
     ("spec", "expected", "absent"),
     [
         (
-            {"deployment": "SCRATCH_1", "capacity_gib": 3600, "version": "2.10"},
-            {"storageCapacity": 3600, "fileSystemTypeVersion": "2.10", "skipFinalBackup": True},
+            {"deployment": "SCRATCH_1", "capacity_gib": 3600, "version": "2.12", "expendable": True},
+            {"storageCapacity": 3600, "fileSystemTypeVersion": "2.12", "skipFinalBackup": True},
             (
                 "perUnitStorageThroughput",
                 "kmsKeyId",
@@ -167,7 +167,7 @@ def test_the_file_system_has_the_words_of_the_stack_file() -> None:
             ),
         ),
         (
-            {"deployment": "SCRATCH_2", "capacity_gib": 1200},
+            {"deployment": "SCRATCH_2", "capacity_gib": 1200, "expendable": True},
             {"deploymentType": "SCRATCH_2", "storageCapacity": 1200},
             ("perUnitStorageThroughput", "kmsKeyId", "metadataConfiguration", "driveCacheType"),
         ),
@@ -228,7 +228,7 @@ def test_each_type_is_declared_in_its_own_words(
 def test_a_size_left_out_holds_the_dataset_twice() -> None:
     inputs = one(declared(dataset_gib=31000, throughput_mbps_per_tib=500, efa=True), "LustreFileSystem").inputs
     assert inputs["storageCapacity"] == 67200  # 7 x 9,600, the step above 62,000
-    assert system(deployment="SCRATCH_2")["storageCapacity"] == 1200
+    assert system(deployment="SCRATCH_2", expendable=True)["storageCapacity"] == 1200
 
 
 def test_links_tie_folders_to_buckets_and_leave_files_when_they_go() -> None:
@@ -318,4 +318,5 @@ def test_every_resource_that_takes_tags_has_them() -> None:
 
 def test_scratch_storage_that_may_be_lost_says_so_in_a_tag() -> None:
     assert system(deployment="SCRATCH_2", capacity_gib=1200, expendable=True)["tags"]["expendable"] == "true"
-    assert "expendable" not in system(deployment="SCRATCH_2", capacity_gib=1200)["tags"]
+    exported = [each for each in TRAIN["links"] if each["path"] == "/checkpoints"]
+    assert "expendable" not in system(deployment="SCRATCH_2", capacity_gib=1200, links=exported)["tags"]
