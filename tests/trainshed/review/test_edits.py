@@ -243,7 +243,6 @@ EDITS = (
         "zones: [usw2-az1, usw2-az2, usw2-az3, usw2-az4]\n    egress",
         "`subnetIds`",
         "from network-nodes-usw2-az1",
-        passes=False,
         never=('["&lt;unknown&gt;"', *NO_DANGER),
     ),
     Edit(
