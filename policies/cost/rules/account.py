@@ -53,6 +53,8 @@ TAGGED = (
     CAPACITY_RESERVATION,
 )
 REQUIRED = ["owner", "team", "cost-center"]
+# A changed tag of a machine rolls its nodes, so whom to ask stays off them.
+NOT_ON_MACHINES = ["owner"]
 
 
 @rule(
@@ -65,10 +67,20 @@ REQUIRED = ["owner", "team", "cost-center"]
         " template starts."
     ),
     fix="set the tag in trainshed:tags; a template needs it in tagSpecifications for instance and for volume",
-    parameters={"tags": {"type": "array", "items": {"type": "string"}, "default": REQUIRED}},
+    parameters={
+        "tags": {"type": "array", "items": {"type": "string"}, "default": REQUIRED},
+        "not_on_machines": {
+            "type": "array",
+            "items": {"type": "string"},
+            "default": NOT_ON_MACHINES,
+            "description": "tags that machines and volumes of a template need not carry",
+        },
+    },
 )
 def tags_name_a_payer(resource: Resource, settings: Settings) -> Iterator[Outcome]:
     wanted: list[str] = settings["tags"]
+    if resource.type == LAUNCH_TEMPLATE or resource.type.endswith(":EC2NodeClass"):
+        wanted = [key for key in wanted if key not in settings["not_on_machines"]]
     if resource.type == LAUNCH_TEMPLATE:
         yield from _specifications(resource, wanted)
     elif resource.type == AUTOSCALING_GROUP:
