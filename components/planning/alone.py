@@ -1,6 +1,6 @@
 """The rules of a stack, held against one part of it: what a component refuses in a program without a stack file.
 
-The part is a stack of which nothing else was read. Each rule judges as far as it can, and says what it says of a whole
+The part is a stack of which nothing else was read. Each rule checks as far as it can, and says what it says of a whole
 stack file; paths are those of the part's own spec.
 """
 

@@ -1,6 +1,6 @@
 """A control plane with fake nodes, Kueue, JobSet and a stack's objects in it.
 
-Hides the order in which they must come up.
+They come up in the order in which one needs the other.
 """
 
 from __future__ import annotations

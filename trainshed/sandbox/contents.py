@@ -1,6 +1,6 @@
 """What a sandbox holds, as plain data: nodes, objects and the controllers' limits.
 
-Hides that a supervisor reads it from a file.
+The command writes it to a file, from which the supervisor reads it.
 """
 
 from __future__ import annotations
