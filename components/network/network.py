@@ -17,7 +17,7 @@ from components.network import endpoints as network_endpoints
 from components.network import flow_logs
 from components.network.security_groups import Groups
 from components.planning import addresses, alone
-from components.planning.address_needs import Need
+from components.planning.address_needs import AddressNeed
 from components.planning.addresses import Kind, Subnet
 from components.planning.endpoints import Endpoint, of_network
 from components.refused import refuse
@@ -35,7 +35,7 @@ class NetworkArgs:
 
     spec: NetworkSpec
     region: str
-    compute: tuple[Need, ...] = ()
+    compute: tuple[AddressNeed, ...] = ()
     endpoints: tuple[Endpoint, ...] | None = None
     remote_cidrs: tuple[str, ...] = ()
     transit_gateway_id: str | None = None

@@ -23,7 +23,7 @@ _GB = 1e9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Need:
+class StorageNeed:
     """What one task moves, in bytes a second. `reckoning` is how it was computed, in words."""
 
     task: str
@@ -54,7 +54,7 @@ class Demand:
     """Both sides, and the warnings that follow."""
 
     supplies: tuple[Supply, ...]
-    needs: tuple[Need, ...]
+    needs: tuple[StorageNeed, ...]
     problems: tuple[Problem, ...]
 
     def as_plan(self) -> dict[str, object]:
@@ -82,13 +82,13 @@ class Demand:
         }
 
 
-def need(plan: Plan) -> Need:
+def need(plan: Plan) -> StorageNeed:
     """What the planned run moves: its tokens, its checkpoint within the planned time, and the checkpoint read again
     after a restart.
     """
     store, saved = plan.store, plan.checkpoint
     rate = plan.tokens_per_second_per_card * plan.cards
-    return Need(
+    return StorageNeed(
         task=plan.request.name,
         read=store.read_bandwidth,
         write=store.write_bandwidth,
@@ -115,13 +115,15 @@ def supplies(stack: StackSpec, cat: Catalog) -> tuple[Supply, ...]:
     )
 
 
-def compare(stack: StackSpec, cat: Catalog, needs: Sequence[Need]) -> Demand:
+def compare(stack: StackSpec, cat: Catalog, needs: Sequence[StorageNeed]) -> Demand:
     """Warnings where less than half again of a task's need was bought. Without file systems nothing is compared."""
     found = supplies(stack, cat)
     return Demand(supplies=found, needs=tuple(needs), problems=tuple(_problems(stack, found, needs, cat)))
 
 
-def _problems(stack: StackSpec, found: Sequence[Supply], needs: Sequence[Need], cat: Catalog) -> Iterator[Problem]:
+def _problems(
+    stack: StackSpec, found: Sequence[Supply], needs: Sequence[StorageNeed], cat: Catalog
+) -> Iterator[Problem]:
     if not found:
         return
     # Tasks run from the fastest one; a slower one beside it serves others.

@@ -16,7 +16,7 @@ from components.planning.demand import Demand
 from components.planning.endpoints import Endpoint
 from components.planning.images import Mirrored, PullPlan
 from components.planning.placement import Placement
-from components.planning.quotas import Row
+from components.planning.quotas import QuotaRow
 from components.planning.topology import Topology
 from components.spec.pools import PoolSpec
 from components.spec.queues import QueueSpec
@@ -55,7 +55,7 @@ class StackPlan:
     subnets: tuple[SubnetPlan, ...] = ()
     endpoints: tuple[Endpoint, ...] = ()
     topology: Mapping[str, Topology] = field(default_factory=dict[str, Topology])
-    quotas: tuple[Row, ...] = ()
+    quotas: tuple[QuotaRow, ...] = ()
     calendar: tuple[Window, ...] = ()
     storage: Demand = _NOTHING_MOVED
     images: tuple[Mirrored, ...] = ()

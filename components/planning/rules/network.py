@@ -15,7 +15,7 @@ from components.catalog import Catalog, regions
 from components.naming import listed
 from components.planning import addresses, endpoints
 from components.planning.address_needs import (
-    Need,
+    AddressNeed,
     compute_needs,
     control_need,
     management_needs,
@@ -254,7 +254,7 @@ def management_range_has_room(stack: StackSpec, cat: Catalog) -> Iterator[Proble
     yield Problem(id="range-too-small", path="network.cidr", said=said, hint=hint)
 
 
-def _beyond_every_range(stack: StackSpec, cat: Catalog, fullest: Need) -> str:
+def _beyond_every_range(stack: StackSpec, cat: Catalog, fullest: AddressNeed) -> str:
     """What to do about nodes that no management range holds: AWS takes none above a /16, and nodes without cards live
     in the management range alone, whatever ranges there are for compute.
     """

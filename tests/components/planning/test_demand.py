@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from components.planning import demand
-from components.planning.demand import Need
+from components.planning.demand import StorageNeed
 from components.problems import render
 from components.sizing.plan import reading
 from components.sizing.plan.plan import Plan, plan
@@ -29,12 +29,12 @@ def planned() -> Plan:
     return made
 
 
-def told(spec: StackSpec, *needs: Need) -> list[str]:
+def told(spec: StackSpec, *needs: StorageNeed) -> list[str]:
     return [render(each) for each in demand.compare(spec, CAT, needs).problems]
 
 
-def need(read: float, write: float) -> Need:
-    return Need(task="llama", read=read, write=write, reckoning="tokens and checkpoints")
+def need(read: float, write: float) -> StorageNeed:
+    return StorageNeed(task="llama", read=read, write=write, reckoning="tokens and checkpoints")
 
 
 def test_throughput_is_size_times_rate() -> None:

@@ -6,11 +6,11 @@ from typing import Any
 
 from components.catalog import Catalog
 from components.planning import quotas
-from components.planning.quotas import Row
+from components.planning.quotas import QuotaRow
 from tests.components.planning.pool_stacks import FINETUNE, IDS, PREPROCESS, PRETRAIN, stack
 
 
-def rows(cat: Catalog, *pools: dict[str, Any], **more: Any) -> dict[str, Row]:
+def rows(cat: Catalog, *pools: dict[str, Any], **more: Any) -> dict[str, QuotaRow]:
     found = quotas.rows(stack(*pools, **more), cat)
     assert len({row.name for row in found}) == len(found)
     return {row.name: row for row in found}
@@ -23,7 +23,7 @@ SPOT = "All Standard (A, C, D, H, I, M, R, T, Z) Spot Instance Requests"
 
 def test_reserved_machines_count_as_on_demand_and_blocks_nowhere(cat: Catalog) -> None:
     found = rows(cat, PRETRAIN, FINETUNE)
-    assert found[P] == Row(
+    assert found[P] == QuotaRow(
         name=P,
         need=240_000,
         limit=0,
