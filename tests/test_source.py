@@ -45,7 +45,9 @@ SOURCES = [
 # Rooms that import one another: a public class name stands once in each of these groups.
 TOGETHER = (("components", "infra", "trainshed"), ("policies",), ("workload",))
 # Words that need a second reading, each with a plain one in the glossary.
-MANNERED = re.compile(r"\b(theatre|curtain|crew|reckon(?:ing|ed|s)?|light_aws)\b|^\s*(?:\"\"\")?Hides ", re.M | re.I)
+MANNERED = re.compile(
+    r"\b(?:theatre|curtain|crew|light_aws)\b|(?<!['\"])\b_?reckon(?:ing|ed|s)?\b|^\s*(?:[\"]{3})?Hides ", re.M | re.I
+)
 
 
 def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:

@@ -55,7 +55,7 @@ class Addresses:
 
     zone: str
     count: int
-    reckoning: str
+    arithmetic: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,7 +31,7 @@ class AddressPart:
     """What one pool or file system takes, and how that was computed."""
 
     addresses: int
-    reckoning: str
+    arithmetic: str
     nodes: int = 0
     prefixed: int = 0  # how many of them come in prefixes, which need free blocks of 16
 
@@ -53,14 +53,14 @@ class AddressNeed:
 
     @property
     def arithmetic(self) -> str:
-        return " + ".join(part.reckoning for part in self.parts) or "nothing"
+        return " + ".join(part.arithmetic for part in self.parts) or "nothing"
 
 
 def nodes(label: str, count: int, interfaces: int = 1, prefixes: int = PREFIXES) -> AddressPart:
     """`count` nodes with that many addressed interfaces each and their pods' prefixes."""
     addresses, prefixed = count * (interfaces + prefixes * PREFIX), count * prefixes * PREFIX
-    reckoning = f"{label}: {count:,} nodes x ({interfaces} + {prefixes} x {PREFIX}) = {addresses:,}"
-    return AddressPart(addresses=addresses, reckoning=reckoning, nodes=count, prefixed=prefixed)
+    arithmetic = f"{label}: {count:,} nodes x ({interfaces} + {prefixes} x {PREFIX}) = {addresses:,}"
+    return AddressPart(addresses=addresses, arithmetic=arithmetic, nodes=count, prefixed=prefixed)
 
 
 def system_prefixes(stack: StackSpec, cat: Catalog) -> int:
@@ -86,7 +86,7 @@ def compute_needs(stack: StackSpec, cat: Catalog) -> tuple[AddressNeed, ...]:
             interfaces = max(_addressed(machine, pool.spec) for machine in pool.known_machines)
             _spread(parts, pool_zones(pool, stack.zones), pool.name, pool.spec.max_nodes, PREFIXES, interfaces)
     for each in file_systems.addresses(stack, cat):
-        parts[each.zone].append(AddressPart(addresses=each.count, reckoning=each.reckoning))
+        parts[each.zone].append(AddressPart(addresses=each.count, arithmetic=each.arithmetic))
     return tuple(AddressNeed(zone=zone, parts=tuple(parts[zone])) for zone in sorted(parts))
 
 

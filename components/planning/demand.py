@@ -24,12 +24,12 @@ _GB = 1e9
 
 @dataclass(frozen=True, kw_only=True)
 class StorageNeed:
-    """What one task moves, in bytes a second. `reckoning` is how it was computed, in words."""
+    """What one task moves, in bytes a second. `arithmetic` is how it was computed, in words."""
 
     task: str
     read: float
     write: float
-    reckoning: str
+    arithmetic: str
 
     @property
     def most(self) -> float:
@@ -46,7 +46,7 @@ class Supply:
     system: str
     path: str
     bytes_per_second: float
-    reckoning: str
+    arithmetic: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class Demand:
                 {
                     "name": each.system,
                     "gb_per_second": round(each.bytes_per_second / _GB, 3),
-                    "reckoning": each.reckoning,
+                    "reckoning": each.arithmetic,
                 }
                 for each in self.supplies
             ],
@@ -75,7 +75,7 @@ class Demand:
                     "read_gb_per_second": round(each.read / _GB, 3),
                     "write_gb_per_second": round(each.write / _GB, 3),
                     "times_bought": round(bought / each.most, 2) if each.most else None,
-                    "reckoning": each.reckoning,
+                    "reckoning": each.arithmetic,
                 }
                 for each in self.needs
             ],
@@ -92,7 +92,7 @@ def need(plan: Plan) -> StorageNeed:
         task=plan.request.name,
         read=store.read_bandwidth,
         write=store.write_bandwidth,
-        reckoning=(
+        arithmetic=(
             f"{rate:,.0f} tokens/s x {store.token_bytes} bytes = {rate * store.token_bytes / 1e6:,.1f} MB/s; a"
             f" checkpoint of {saved.bytes / 1e12:,.2f} TB in {saved.write_seconds:,.0f} s ="
             f" {store.write_bandwidth / _GB:,.1f} GB/s; reading it again after a restart:"
@@ -108,7 +108,7 @@ def supplies(stack: StackSpec, cat: Catalog) -> tuple[Supply, ...]:
             system=each.name,
             path=each.throughput_path,
             bytes_per_second=each.total_mbps * 1e6,
-            reckoning=each.throughput_words,
+            arithmetic=each.throughput_words,
         )
         for each in file_systems.systems(stack, cat)
         if each.total_mbps is not None
@@ -136,13 +136,13 @@ def _problems(
             continue
         times = best.bytes_per_second / each.most
         said = (
-            f'"{best.system}" moves {best.reckoning}, {times:.2g} x the {each.most / _GB:,.1f} GB/s that {each.task}'
+            f'"{best.system}" moves {best.arithmetic}, {times:.2g} x the {each.most / _GB:,.1f} GB/s that {each.task}'
             " needs"
         )
         yield Problem(
             id="lustre-demand",
             path=best.path,
-            said=f"{said} ({each.reckoning})",
+            said=f"{said} ({each.arithmetic})",
             hint=f"{MARGIN} x are {wanted / _GB:,.1f} GB/s: {kind.faster(system, wanted / 1e6, stack, cat)}",
             severity="warning",
         )

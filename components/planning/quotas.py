@@ -46,7 +46,7 @@ class QuotaRow:
     unit: str
     verdict: Verdict
     request: str
-    reckoning: str
+    arithmetic: str
     unverified: bool
 
     def as_plan(self) -> dict[str, object]:
@@ -57,12 +57,14 @@ class QuotaRow:
             "unit": self.unit,
             "verdict": self.verdict,
             "request": self.request,
-            "reckoning": self.reckoning,
+            "reckoning": self.arithmetic,
             "unverified": self.unverified,
         }
 
 
-def _row(limit: Limit, need: int, reckoning: str, *, name: str | None = None, available: int | None = None) -> QuotaRow:
+def _row(
+    limit: Limit, need: int, arithmetic: str, *, name: str | None = None, available: int | None = None
+) -> QuotaRow:
     value = limit.value if available is None else available
     if need <= value:
         verdict, request = "fits", ""
@@ -78,7 +80,7 @@ def _row(limit: Limit, need: int, reckoning: str, *, name: str | None = None, av
         unit=limit.unit,
         verdict=verdict,
         request=request,
-        reckoning=reckoning,
+        arithmetic=arithmetic,
         unverified=limit.origin.unverified,
     )
 
@@ -268,7 +270,7 @@ def _subnets(stack: StackSpec, cat: Catalog) -> Iterator[QuotaRow]:
                 unit="addresses",
                 verdict="fits" if need.addresses <= room else "over",
                 request="" if need.addresses <= room else f"give the {kind} network a larger range",
-                reckoning=need.arithmetic,
+                arithmetic=need.arithmetic,
                 unverified=False,
             )
 

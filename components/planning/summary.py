@@ -34,7 +34,7 @@ class SubnetPlan:
     cidr: str
     usable: int
     needed: int | None
-    reckoning: str
+    arithmetic: str
 
     def as_plan(self) -> dict[str, object]:
         return {
@@ -43,7 +43,7 @@ class SubnetPlan:
             "cidr": self.cidr,
             "usable": self.usable,
             "needed": self.needed,
-            "reckoning": self.reckoning,
+            "reckoning": self.arithmetic,
         }
 
 
@@ -130,7 +130,7 @@ def _subnets(stack: StackSpec, cat: Catalog) -> tuple[SubnetPlan, ...]:
                 cidr=subnet.cidr,
                 usable=subnet.usable,
                 needed=need.addresses if need else None,
-                reckoning=need.arithmetic if need else "",
+                arithmetic=need.arithmetic if need else "",
             )
         )
     return tuple(rows)

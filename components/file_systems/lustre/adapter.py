@@ -59,8 +59,8 @@ class LustreAdapter(FileSystem):
         spec = spec_of(system, stack)
         capacity = spec.capacity_gib or 2 * (stack.storage.datasets.size_gib or 0) or GIB_PER_SERVER
         servers = 1 + ceil(capacity / GIB_PER_SERVER)
-        reckoning = f"{spec.name}: at most {servers:,} Lustre servers"
-        return Addresses(zone=spec.zone, count=servers, reckoning=reckoning)
+        arithmetic = f"{spec.name}: at most {servers:,} Lustre servers"
+        return Addresses(zone=spec.zone, count=servers, arithmetic=arithmetic)
 
     def source(
         self, system: System, content: Content | None, folder: str, key: str, stack: StackSpec, wires: Mapping[str, Any]

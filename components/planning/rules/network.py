@@ -104,7 +104,7 @@ def _not_in_network(path: str, zone: str, zones: tuple[str, ...]) -> Problem:
     )
 
 
-def _reckoned(stack: StackSpec, cat: Catalog) -> bool:
+def _machines_known(stack: StackSpec, cat: Catalog) -> bool:
     """Whether every pool's machines are known: those of an unknown type might lie in either network."""
     return all(Pool(pool, cat).machines for _, pool in on_aws(stack))
 
@@ -231,7 +231,7 @@ def premises_have_private_ranges(stack: StackSpec, cat: Catalog) -> Iterator[Pro
 def management_range_has_room(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """The management range holds its nodes, their pods, the control plane's interfaces and the endpoints'."""
     network = stack.network
-    if network is None or not _reckoned(stack, cat) or IPv4Network(network.cidr).prefixlen < addresses.LARGEST:
+    if network is None or not _machines_known(stack, cat) or IPv4Network(network.cidr).prefixlen < addresses.LARGEST:
         return
     fullest = max(management_needs(stack, cat), key=lambda need: (need.addresses, need.zone))
     interfaces = len(endpoints.interfaces(endpoints.needed(stack)))
@@ -307,7 +307,7 @@ def without_room(network: NetworkSpec, plan: addresses.AddressPlan) -> Iterator[
 def compute_ranges_have_room(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Every zone with accelerators has a compute subnet that holds its nodes and pods."""
     network = stack.network
-    if network is None or not _reckoned(stack, cat) or any(_pin_problems(stack, network)):
+    if network is None or not _machines_known(stack, cat) or any(_pin_problems(stack, network)):
         return
     plan = (
         addresses.plan(network, compute_needs(stack, cat))

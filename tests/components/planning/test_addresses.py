@@ -1,4 +1,4 @@
-"""The address plan: no overlap, everything inside its range, room for what was reckoned, and nothing moves when
+"""The address plan: no overlap, everything inside its range, room for what was computed, and nothing moves when
 something is added.
 """
 
@@ -168,7 +168,7 @@ def test_a_whole_range_is_the_smallest_that_fits() -> None:
 
 @given(st.integers(1, 1900), st.integers(0, 200))
 def test_prefixes_get_blocks_of_their_own_and_single_addresses_keep_room(count: int, servers: int) -> None:
-    wanted = AddressNeed(zone="usw2-az3", parts=(nodes("pool", count), AddressPart(addresses=servers, reckoning="")))
+    wanted = AddressNeed(zone="usw2-az3", parts=(nodes("pool", count), AddressPart(addresses=servers, arithmetic="")))
     plan = addresses.plan(spec(("usw2-az3",)), [wanted])
     if plan.unplaced:
         return
@@ -254,7 +254,9 @@ def test_efa_only_interfaces_take_no_address() -> None:
     assert address_needs.compute_needs(stack(pool), CAT) == (
         AddressNeed(
             zone="usw2-az3",
-            parts=(AddressPart(addresses=264, reckoning="train: 8 nodes x (1 + 2 x 16) = 264", nodes=8, prefixed=256),),
+            parts=(
+                AddressPart(addresses=264, arithmetic="train: 8 nodes x (1 + 2 x 16) = 264", nodes=8, prefixed=256),
+            ),
         ),
     )
 

@@ -34,23 +34,23 @@ def told(spec: StackSpec, *needs: StorageNeed) -> list[str]:
 
 
 def need(read: float, write: float) -> StorageNeed:
-    return StorageNeed(task="llama", read=read, write=write, reckoning="tokens and checkpoints")
+    return StorageNeed(task="llama", read=read, write=write, arithmetic="tokens and checkpoints")
 
 
 def test_throughput_is_size_times_rate() -> None:
     [supply] = demand.supplies(stack("prod"), CAT)
     assert (supply.bytes_per_second, supply.path) == (37.5e9, "storage.lustre[0].throughput_mbps_per_tib")
-    assert supply.reckoning == "76,800 GiB at 500 MB/s/TiB = 37.5 GB/s"
+    assert supply.arithmetic == "76,800 GiB at 500 MB/s/TiB = 37.5 GB/s"
 
 
 def test_scratch_and_tiered_systems_have_throughputs_of_their_own() -> None:
     [scratch] = demand.supplies(with_lustre("deployment: SCRATCH_2, capacity_gib: 2400, expendable: true"), CAT)
-    assert (scratch.path, scratch.reckoning) == (
+    assert (scratch.path, scratch.arithmetic) == (
         "storage.lustre[0].capacity_gib",
         "2,400 GiB at 200 MB/s/TiB = 0.5 GB/s",
     )
     [tiered] = demand.supplies(with_lustre("storage: INTELLIGENT_TIERING, throughput_mbps: 8000"), CAT)
-    assert (tiered.path, tiered.bytes_per_second, tiered.reckoning) == (
+    assert (tiered.path, tiered.bytes_per_second, tiered.arithmetic) == (
         "storage.lustre[0].throughput_mbps",
         8e9,
         "8,000 MB/s",
