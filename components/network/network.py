@@ -99,15 +99,11 @@ class Network(pulumi.ComponentResource):
         self.efa_security_group_id = groups.efa.id
         self.endpoint_security_group_id = groups.endpoints.id
         self.ready += [s3, *endpoints, *groups.rules]
-        self.register_outputs(
-            {
-                "vpc_id": self.vpc_id,
-                "compute_security_group_id": self.compute_security_group_id,
-                "management_security_group_id": self.management_security_group_id,
-                "efa_security_group_id": self.efa_security_group_id,
-                "endpoint_security_group_id": self.endpoint_security_group_id,
-            }
-        )
+        groups_told = {
+            f"{word}_security_group_id": getattr(self, f"{word}_security_group_id")
+            for word in ("compute", "management", "efa", "endpoint")
+        }
+        self.register_outputs({"vpc_id": self.vpc_id, **groups_told})
 
     def _declare_vpc(self) -> aws.ec2.Vpc:
         return aws.ec2.Vpc(
