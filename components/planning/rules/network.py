@@ -6,7 +6,7 @@ AWS restricts ranges; each text names a range that it would accept.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from ipaddress import IPv4Network
 from itertools import combinations
 from math import ceil
@@ -88,13 +88,19 @@ def zones_are_of_the_region(stack: StackSpec, cat: Catalog) -> Iterator[Problem]
                 id="zone-of-another-region",
                 path=path,
                 said=said,
-                hint=f"zones of {stack.region} are {', '.join(known)}",
+                hint=_others(stack.network.zones, known),
             )
         elif zone not in known:
             said = f"{zone} is no zone of {stack.region} that the catalog knows"
             yield Problem(
                 id="zone-unknown", path=path, said=said, hint=f"it knows {', '.join(known)}", severity="warning"
             )
+
+
+def _others(used: Sequence[str], known: Sequence[str]) -> str:
+    """Zones of the region that the network doesn't have yet."""
+    free = [zone for zone in known if zone not in used]
+    return f"use {listed(free, 'or')}" if free else "take it out: every zone of the region is there"
 
 
 def _not_in_network(path: str, zone: str, zones: tuple[str, ...]) -> Problem:
