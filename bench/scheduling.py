@@ -103,6 +103,9 @@ def told(text: str) -> None:
     print(f"  {text}", file=sys.stderr, flush=True)
 
 
+HEADER = ["task's nodes", "admitted, s", "all bound, s", "all running, s", "neighbours in one leaf", "in one spine"]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--stack", default="prod")
@@ -146,28 +149,24 @@ def main() -> None:
             print(f"  {rows[-1]}", file=sys.stderr, flush=True)
             held = memory(cluster)
             cluster.remove(task)
-        header = [
-            "task's nodes",
-            "admitted, s",
-            "all bound, s",
-            "all running, s",
-            "neighbours in one leaf",
-            "in one spine",
-        ]
-        print(table(header, rows))
+        print(table(HEADER, rows))
         print(f"MiB with the last task running: {held}", flush=True)
-        if arguments.skip_busy:
-            return
-        free = occupy(cluster, arguments.busy)
-        busy_rows: list[list[object]] = []
-        for size in (size for size in (128, 512) if size <= free):
-            task = cluster.task(f"busy-{size}", nodes=size)
-            admitted, bound, running = timed(cluster, task)
-            leaf, spine = shares(cluster.places(task))
-            busy_rows.append([size, f"{admitted:.1f}", f"{bound:.1f}", f"{running:.1f}", f"{leaf:.0%}", f"{spine:.0%}"])
-            cluster.remove(task)
-        print(f"with {arguments.busy:.0%} of the nodes taken at random (seed {SEED}):")
-        print(table(header, busy_rows))
+        if not arguments.skip_busy:
+            print(f"with {arguments.busy:.0%} of the nodes taken at random (seed {SEED}):")
+            print(table(HEADER, busy(cluster, arguments.busy)))
+
+
+def busy(cluster: Cluster, share: float) -> list[list[object]]:
+    """The same in a cluster whose nodes are partly taken."""
+    free = occupy(cluster, share)
+    rows: list[list[object]] = []
+    for size in (size for size in (128, 512) if size <= free):
+        task = cluster.task(f"busy-{size}", nodes=size)
+        admitted, bound, running = timed(cluster, task)
+        leaf, spine = shares(cluster.places(task))
+        rows.append([size, f"{admitted:.1f}", f"{bound:.1f}", f"{running:.1f}", f"{leaf:.0%}", f"{spine:.0%}"])
+        cluster.remove(task)
+    return rows
 
 
 if __name__ == "__main__":

@@ -137,7 +137,8 @@ def _system_template(
             }
         ],
         tag_specifications=[
-            {"resource_type": kind, "tags": dict(tags)} for kind in ("instance", "volume", "network-interface")
+            {"resource_type": kind, "tags": turnover.machine_tags(tags)}
+            for kind in ("instance", "volume", "network-interface")
         ],
         tags=tags,
         opts=pulumi.ResourceOptions(parent=parent),

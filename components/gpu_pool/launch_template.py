@@ -18,6 +18,7 @@ from components.catalog import ImageFamily
 from components.fabrics import Interface
 from components.manifests.nodes import bottlerocket, nodeadm
 from components.manifests.nodes.setup import ClusterDetails, NodeSetup
+from components.planning import turnover
 from components.planning.placement import NodeGroup
 from components.spec.pools import PoolSpec
 
@@ -54,7 +55,7 @@ def declare(
     opts: pulumi.ResourceOptions,
 ) -> aws.ec2.LaunchTemplate:
     """One template; `group` is the first of the groups that share it."""
-    named = {**tags, "Name": pool.name}
+    named = {**turnover.machine_tags(tags), "Name": pool.name}
     block = group.capacity_type == "CAPACITY_BLOCK"
     target = _target(group)
     return aws.ec2.LaunchTemplate(

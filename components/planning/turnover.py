@@ -6,6 +6,7 @@ that is too long costs nothing, since it ends with the work.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
 
@@ -37,6 +38,10 @@ PROVIDER_MINUTES = 60
 # A role's session, which whoever runs the engine mostly has, ends after 12 hours (IAM User Guide, maximum session
 # duration).
 LONGEST_MINUTES = 720
+
+
+# Whom to ask changes with people. A machine is told by its stack and pool, whose resources name the owner.
+NOT_ON_MACHINES = ("owner",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,3 +123,10 @@ def of_group(nodes: int, *, wanted: int | None = None, has_cards: bool) -> Turno
 
 def _hours(minutes: int) -> str:
     return f"{ceil(min(LONGEST_MINUTES, max(PROVIDER_MINUTES, minutes)) / 60)}h"
+
+
+def machine_tags(tags: Mapping[str, str]) -> dict[str, str]:
+    """The tags that a launch template gives to machines and volumes: a changed one rolls every node of the template,
+    so those that change often stay out.
+    """
+    return {key: value for key, value in tags.items() if key.lower() not in NOT_ON_MACHINES}

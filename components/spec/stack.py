@@ -35,7 +35,10 @@ class StackSpec(Spec):
     region: Region = Field(default="us-west-2", description="the AWS region")
     environment: Environment = Field(description="dev, staging, prod or standby")
     form: Form = Field(default=Cloud(kind="cloud"), description="where the cluster runs: cloud, self-hosted or hybrid")
-    tags: dict[TagKey, TagValue] = Field(default_factory=dict, description="tags of every resource")
+    tags: dict[TagKey, TagValue] = Field(
+        default_factory=dict,
+        description="tags of every resource; owner alone is left off machines, as a changed tag of a machine rolls it",
+    )
     spot_preprocessing: Flag = Field(default=True, description="whether preprocessing pools run on spot")
     network: NetworkSpec | None = None
     cluster: ClusterSpec | None = None

@@ -1,7 +1,7 @@
 """What machines have and what things cost, read from the project's dated files as data.
 
 The pack reads `components/catalog/data/*.json` itself, because a pack that the engine starts may import nothing of the
-project. It hides where a region's price comes from; a price that isn't there is None and never 0.
+project. Where a region's price comes from is its own matter; a price that isn't there is None and never 0.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ class Machine:
     """An instance type: its cards, and what an hour costs."""
 
     name: str
+    vcpu: int
     cards: int
     max_efa: int
     on_demand_usd: float | None
@@ -93,6 +94,7 @@ def _machine(name: str, entry: Mapping[str, Any]) -> Machine:
     network = entry.get("network") or {}
     return Machine(
         name,
+        int(entry.get("vcpu") or 0),
         int(accelerator.get("count") or 0),
         int(network.get("max_efa") or 0),
         entry.get("on_demand_usd_per_hour"),

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from policies.cost.catalog import HOURS_A_MONTH, Catalog
-from policies.cost.purchases import Purchase, purchases
+from policies.cost.purchases import Purchase, grown, purchases
 from policies.declared.resources import Resource, Stack
 from policies.declared.types import (
     ADDRESS,
@@ -80,7 +80,8 @@ def region_of(resource: Resource, default: str) -> str:
 
 def estimate(stack: Stack, catalog: Catalog, region: str) -> Estimate:
     """Prices a stack; `region` is where resources live that don't say."""
-    lines = [*(line for purchase in purchases(stack) for line in _machines(purchase, catalog, region))]
+    bought = [*purchases(stack), *grown(stack, catalog)]
+    lines = [line for purchase in bought for line in _machines(purchase, catalog, region)]
     for resource in stack.resources:
         where = region_of(resource, region)
         if resource.left_out:
@@ -113,6 +114,8 @@ def _machines(purchase: Purchase, catalog: Catalog, region: str) -> Iterator[Lin
             )
         return
     low, expected, high = min(rate[0] for rate in rates), rates[0][1], max(rate[2] for rate in rates)
+    if purchase.falls_back and purchase.spot:
+        high = max(high, *(rate[2] for name in names if (rate := catalog.hourly(name, where, "on-demand"))))
     volume = _volumes_of(purchase, catalog, where)
     factors = zip(sizes, (low, expected, high), strict=True)
     usd = [(count or 0) * (rate * HOURS_A_MONTH + volume) for count, rate in factors]
@@ -120,14 +123,27 @@ def _machines(purchase: Purchase, catalog: Catalog, region: str) -> Iterator[Lin
 
 
 def _volumes_of(purchase: Purchase, catalog: Catalog, region: str) -> float:
+    price = catalog.price("ebs-gp3", region) or 0
+    if purchase.node_class is not None:
+        mappings = purchase.node_class.at("spec", "blockDeviceMappings")
+        sizes = (mapping.at("ebs", "volumeSize") for mapping in ([] if mappings.opaque else mappings.elements()))
+        return sum(gib * price for size in sizes if (gib := _gib(size)) is not None)
     if purchase.template is None:
         return 0
-    price = catalog.price("ebs-gp3", region) or 0
     mappings = purchase.template.at("blockDeviceMappings")
     return sum(
         (_number(mapping.at("ebs", "volumeSize")) or 0) * price
         for mapping in ([] if mappings.opaque else mappings.elements())
     )
+
+
+def _gib(size: Node) -> float | None:
+    """A size as Kubernetes writes it, `200Gi` or `1Ti`."""
+    text = str(size.value)
+    for unit, scale in (("Gi", 1), ("Ti", 1024)):
+        if text.endswith(unit) and (number := text.removesuffix(unit)).isdecimal():
+            return float(number) * scale
+    return None
 
 
 def _sized(resource: Resource, catalog: Catalog, region: str) -> Line | None:

@@ -1,7 +1,6 @@
 """A purchase: machines that a resource buys, of which types, how, and how many.
 
-Hides the shapes in which machines are bought: node groups with their template, single instances, auto-scaling groups,
-Karpenter's pools.
+Node groups with their template, single instances, auto-scaling groups and Karpenter's pools come out in one shape.
 """
 
 from __future__ import annotations
@@ -9,18 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from policies.cost.catalog import Catalog
 from policies.declared.resources import Resource, Stack
 from policies.declared.types import (
     AUTOSCALING_GROUP,
     INSTANCE,
+    KARPENTER_CLASS,
     KARPENTER_POOL,
     LAUNCH_TEMPLATE,
     NODE_GROUP,
     SPOT_REQUEST,
 )
-from policies.declared.values import Node
+from policies.declared.values import UNKNOWN, Node
 
-BUYING = (NODE_GROUP, INSTANCE, SPOT_REQUEST, AUTOSCALING_GROUP, LAUNCH_TEMPLATE)
+CARD_RESOURCES = ("nvidia.com/gpu", "aws.amazon.com/neuron", "aws.amazon.com/neurondevice")
 KARPENTER_CAPACITY = "karpenter.sh/capacity-type"
 INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
 
@@ -37,6 +38,9 @@ class Purchase:
     minimum: Node
     desired: Node
     maximum: Node
+    # Whether machines are bought on demand where spot runs out.
+    falls_back: bool = False
+    node_class: Resource | None = None
 
     @property
     def reserved(self) -> bool:
@@ -128,3 +132,65 @@ def requirement(pool: Resource, key: str) -> list[Node]:
 
 def karpenter_pools(stack: Stack) -> Iterator[Resource]:
     yield from stack.of(KARPENTER_POOL)
+
+
+def grown(stack: Stack, catalog: Catalog) -> Iterator[Purchase]:
+    """What Karpenter buys when pods wait: from none to the pool's limit, half of it as the expectation."""
+    for pool in karpenter_pools(stack):
+        if pool.left_out:
+            continue
+        types = tuple(requirement(pool, INSTANCE_TYPE_LABEL))
+        kinds = [node.value for node in requirement(pool, KARPENTER_CAPACITY)]
+        fixed, most = pool.at("spec", "replicas"), most_nodes(pool, types, catalog)
+        half = Node(most.value / 2, most.path) if isinstance(most.value, float) else most
+        # A pool of a fixed size keeps that many nodes, whatever waits.
+        low, middle, high = (Node(0, "spec.limits"), half, most) if fixed.absent else (fixed, fixed, fixed)
+        yield Purchase(
+            resource=pool,
+            types=types,
+            spot="spot" in kinds,
+            block=False,
+            template=None,
+            minimum=low,
+            desired=middle,
+            maximum=high,
+            falls_back="on-demand" in kinds or not kinds,
+            node_class=_class_of(stack, pool),
+        )
+
+
+def most_nodes(pool: Resource, types: tuple[Node, ...], catalog: Catalog) -> Node:
+    """The most nodes that a pool's limits let it have; unknown without a limit."""
+    limits = pool.at("spec", "limits")
+    machines = [catalog.machine(str(node.value)) for node in types]
+    found: list[float] = []
+    for key, limit in ({} if limits.opaque else limits.entries()).items():
+        if limit.opaque or (amount := quantity(str(limit.value))) is None:
+            continue
+        # The smallest machine gives the most nodes.
+        if key == "nodes":
+            found.append(amount)
+        elif key in CARD_RESOURCES and all(machine and machine.cards for machine in machines) and machines:
+            found.append(amount // min(machine.cards for machine in machines if machine))
+        elif key == "cpu" and all(machine and machine.vcpu for machine in machines) and machines:
+            found.append(amount // min(machine.vcpu for machine in machines if machine))
+    return Node(float(min(found)), "spec.limits") if found else Node(UNKNOWN, "spec.limits")
+
+
+def quantity(text: str) -> float | None:
+    """A Kubernetes quantity of processors, cards or nodes."""
+    units = {"m": 0.001, "k": 1000.0}
+    scale = units.get(text[-1:], 1.0)
+    try:
+        return float(text[:-1] if text[-1:] in units else text) * scale
+    except ValueError:
+        return None
+
+
+def _class_of(stack: Stack, pool: Resource) -> Resource | None:
+    """The node class of a pool, which says what volumes its machines have."""
+    wanted = pool.at("spec", "template", "spec", "nodeClassRef", "name").value
+    for node_class in stack.of(KARPENTER_CLASS):
+        if not node_class.left_out and node_class.at("metadata", "name").value == wanted:
+            return node_class
+    return None

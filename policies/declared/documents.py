@@ -1,7 +1,7 @@
 """An IAM document: the statements of a policy, whichever way it was written.
 
-Hides that a document may be JSON text or a map, that a statement, an action, a resource and a principal may each be one
-or a list, and that `NotAction` turns a list around.
+A document may be JSON text or a map; a statement, an action, a resource and a principal may each be one or a list; and
+`NotAction` turns a list around. Rules see one shape.
 """
 
 from __future__ import annotations
@@ -12,6 +12,22 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from policies.declared.values import Node, WrongType
+
+# Condition keys that tie a statement to an account, an organisation, a role, a network or a resource.
+BINDING = frozenset(
+    {
+        "aws:principalorgid",
+        "aws:principalorgpaths",
+        "aws:principalaccount",
+        "aws:principalarn",
+        "aws:sourceaccount",
+        "aws:sourcearn",
+        "aws:sourcevpce",
+        "aws:sourcevpc",
+        "aws:sourceorgid",
+        "kms:calleraccount",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -56,11 +72,26 @@ class Statement:
     def anyone(self) -> Iterator[Node]:
         """The principals that mean everybody."""
         for _, value in self.principals():
-            if value.text() in ("*", "arn:aws:iam::*:root"):
+            text = value.text() or ""
+            # `arn:aws:iam::*:role/deploy` is a role of any account.
+            if text == "*" or (text.startswith("arn:") and ":iam::*" in text):
                 yield value
         if not (excepted := self.node.at("NotPrincipal")).absent:
             # Everybody but the named ones.
             yield excepted
+
+    @property
+    def bound(self) -> bool:
+        """Whether a condition ties the statement to somebody: a positive comparison of who or where from, without a
+        bare wildcard.
+        """
+        for operator, values in self.conditions.items():
+            if "Not" in operator or operator.endswith("IfExists") or operator == "Null":
+                continue
+            for key, value in values.items():
+                if key.lower() in BINDING and all((node.text() or "*").strip("*") for node in value.one_or_many()):
+                    return True
+        return False
 
     def allowing(self, action: str) -> Node | None:
         """The node by which this statement's actions cover one action, if they do."""

@@ -129,14 +129,14 @@ def rules_of(*modules: ModuleType) -> tuple[PolicyRule, ...]:
     return tuple(value for module in modules for value in vars(module).values() if isinstance(value, PolicyRule))
 
 
-def each(things: Iterable[T], judge: Callable[[T], Iterable[Outcome]], *, urn: str = "") -> Iterator[Outcome]:
-    """Judges each thing on its own, so that one that is unknown or of the wrong type doesn't stop the others.
+def each(things: Iterable[T], check: Callable[[T], Iterable[Outcome]], *, urn: str = "") -> Iterator[Outcome]:
+    """Checks each thing on its own, so that one that is unknown or of the wrong type doesn't stop the others.
 
     Outcomes that name no resource are about `urn`.
     """
     for thing in things:
         try:
-            for outcome in judge(thing):
+            for outcome in check(thing):
                 yield replace(outcome, urn=urn) if urn and not outcome.urn else outcome
         except Unjudged as doubt:
             yield Doubt(doubt.path, doubt.why, urn)
@@ -144,13 +144,13 @@ def each(things: Iterable[T], judge: Callable[[T], Iterable[Outcome]], *, urn: s
             yield Finding(wrong.node, f"a {wrong.wanted}", urn)
 
 
-def each_resource(resources: Iterable[Resource], judge: Callable[[Resource], Iterable[Outcome]]) -> Iterator[Outcome]:
+def each_resource(resources: Iterable[Resource], check: Callable[[Resource], Iterable[Outcome]]) -> Iterator[Outcome]:
     """As `each`, for stack rules. A resource that the update leaves out has no properties: it is a doubt."""
     for resource in resources:
         if resource.left_out:
             yield Doubt("", LEFT_OUT, resource.urn)
         else:
-            yield from each([resource], judge, urn=resource.urn)
+            yield from each([resource], check, urn=resource.urn)
 
 
 def missing(path: str) -> Node:

@@ -11,6 +11,7 @@ from policies.security.rules import (
     audit,
     buckets,
     cluster,
+    credentials,
     efa,
     endpoints,
     iam,
@@ -21,6 +22,7 @@ from policies.security.rules import (
     node_roles,
     nodes,
     pods,
+    public,
     registry,
 )
 
@@ -44,6 +46,8 @@ PACK = Pack(
         registry,
         lustre,
         audit,
+        public,
+        credentials,
         pods,
         kubernetes_rights,
     ),

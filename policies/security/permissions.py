@@ -13,6 +13,8 @@ from policies.declared.documents import statements
 from policies.declared.resources import Resource, Stack
 from policies.declared.types import (
     ACCESS_ENTRY,
+    ACCESS_POLICY,
+    ADDON,
     BUCKET_POLICY,
     CLUSTER,
     INSTANCE_PROFILE,
@@ -22,6 +24,7 @@ from policies.declared.types import (
     KEY_POLICY,
     LAUNCH_TEMPLATE,
     NODE_GROUP,
+    POD_IDENTITY,
     POLICY_ATTACHMENT,
     QUEUE_POLICY,
     REPOSITORY_POLICY,
@@ -157,9 +160,9 @@ def _names(role: Resource) -> set[str]:
 def grants(stack: Stack, role: NodeRole) -> Iterator[Grant | Doubt]:
     """Every permission of a role, whichever resource gives it."""
     yield from _own(stack, role)
-    for type_, key, judge in _JOINED:
+    for type_, key, give in _JOINED:
         for resource in stack.of(type_):
-            yield from _joined(resource, key, role, judge)
+            yield from _joined(resource, key, role, give)
     for resource in stack.of(ROLE_POLICIES_EXCLUSIVE):
         yield from _unseen_policies(stack, resource, role)
     yield from _as_principal(stack, role)
@@ -210,8 +213,18 @@ def _document(resource: Resource) -> Iterator[Grant]:
     yield Grant(resource, document=resource.at("policy"))
 
 
-def _principal(resource: Resource) -> Iterator[Grant]:
-    yield Grant(resource, principal=resource.at("granteePrincipal"))
+def _named_by(key: str) -> Callable[[Resource], Iterator[Grant]]:
+    def give(resource: Resource) -> Iterator[Grant]:
+        yield Grant(resource, principal=resource.at(key))
+
+    return give
+
+
+def _with_groups(resource: Resource) -> Iterator[Grant]:
+    """The groups of an access entry, by which bindings inside the cluster give rights."""
+    groups = resource.at("kubernetesGroups")
+    if groups.opaque or groups.elements():
+        yield Grant(resource, principal=groups)
 
 
 _JOINED = (
@@ -219,7 +232,11 @@ _JOINED = (
     (POLICY_ATTACHMENT, "roles", _one_arn),
     (ROLE_ATTACHMENTS_EXCLUSIVE, "roleName", _many_arns),
     (ROLE_POLICY, "role", _document),
-    (KEY_GRANT, "granteePrincipal", _principal),
+    (KEY_GRANT, "granteePrincipal", _named_by("granteePrincipal")),
+    (ACCESS_POLICY, "principalArn", _named_by("principalArn")),
+    (ACCESS_ENTRY, "principalArn", _with_groups),
+    (POD_IDENTITY, "roleArn", _named_by("roleArn")),
+    (ADDON, "serviceAccountRoleArn", _named_by("serviceAccountRoleArn")),
 )
 
 

@@ -26,7 +26,7 @@ def _row(rule: PolicyRule) -> str:
 
 def _section(pack: Pack) -> str:
     head = (
-        "| rule | holds when | severity | level | judges | corrects | parameters | also known as |\n" + "|---" * 8 + "|"
+        "| rule | holds when | severity | level | sees | corrects | parameters | also known as |\n" + "|---" * 8 + "|"
     )
     return (
         f"\n### {pack.name}: {len(pack.rules)} rules\n\n{head}\n" + "\n".join(_row(rule) for rule in pack.rules) + "\n"

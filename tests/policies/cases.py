@@ -135,6 +135,16 @@ TRUST_STAR = '{"Statement": [{"Effect": "Allow", "Principal": {"AWS": ["*"]}, "A
 KEY_TEXT = "#!/bin/sh\nexport AWS_ACCESS_KEY_ID=" + "AKIA" + "IOSFODNN7EXAMPLE\n"
 ISOLATED = record("aws:ec2/vpc:Vpc", "alone", {"id": "vpc-2", "tags": {"owner": "a", "team": "b", "cost-center": "c"}})
 ALONE = record("aws:ec2/subnet:Subnet", "alone", {"id": "subnet-9", "vpcId": "vpc-2"})
+SERVICE = record(
+    "kubernetes:core/v1:Service", "metrics", {"metadata": {"name": "metrics", "namespace": "training"}, "spec": {}}
+)
+FUNCTION_URL = record("aws:lambda/functionUrl:FunctionUrl", "f", {"functionName": "f", "authorizationType": "AWS_IAM"})
+IMAGE_SHARE = record(
+    "aws:ec2/amiLaunchPermission:AmiLaunchPermission", "a", {"imageId": "ami-1", "accountId": "111122223333"}
+)
+CONFIG_MAP = record(
+    "kubernetes:core/v1:ConfigMap", "c", {"metadata": {"name": "c", "namespace": "training"}, "data": {"a": "b"}}
+)
 
 SECURITY: dict[str, Case] = {
     "cluster-endpoint-not-open": Case(
@@ -304,6 +314,31 @@ SECURITY: dict[str, Case] = {
         path=("roleRef", "name"),
         bad="cluster-admin",
         absent="pass",
+    ),
+    "roles-not-for-everybody": Case(
+        at=urn("kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding", "reader"),
+        path=("subjects",),
+        bad=[{"kind": "Group", "name": "system:authenticated"}],
+        absent="pass",
+    ),
+    "roles-give-no-more-rights": Case(
+        at=urn("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole", "reader"),
+        path=("rules", 0, "verbs"),
+        bad=["impersonate"],
+        absent="pass",
+    ),
+    "services-inside-the-network": Case(
+        at=SERVICE["urn"], path=("spec", "type"), bad="LoadBalancer", absent="pass", adds=(SERVICE,)
+    ),
+    "functions-not-public": Case(at=FUNCTION_URL["urn"], path=("authorizationType",), bad="NONE", adds=(FUNCTION_URL,)),
+    "images-not-public": Case(at=IMAGE_SHARE["urn"], path=("group",), bad="all", absent="pass", adds=(IMAGE_SHARE,)),
+    "configuration-holds-no-credentials": Case(
+        at=CONFIG_MAP["urn"],
+        path=("data",),
+        bad={"credentials": KEY_TEXT},
+        absent="pass",
+        wrong_value=["a"],
+        adds=(CONFIG_MAP,),
     ),
     "namespaces-enforce-a-standard": Case(
         at=NAMESPACE, path=("metadata", "labels", "pod-security.kubernetes.io/enforce"), bad="privileged"

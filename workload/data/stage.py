@@ -17,7 +17,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Callable
+from typing import Any, Callable
 
 if not __package__:  # run as a file: the folder above holds the package
     sys.path[0] = str(Path(__file__).resolve().parents[2])
@@ -66,6 +66,17 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     verbs = top.add_subparsers(dest="verb", required=True, metavar="{copy,warm,verify,prepare,manifest}")
+    shared = _shared()
+    _copy(verbs, shared)
+    _warm(verbs, shared)
+    _verify(verbs, shared)
+    _prepare(verbs, shared)
+    _manifest(verbs)
+    return top
+
+
+def _shared() -> argparse.ArgumentParser:
+    """What all verbs but `manifest` take."""
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument(
         "--manifest",
@@ -86,6 +97,10 @@ def parser() -> argparse.ArgumentParser:
     shared.add_argument(
         "--metrics-file", type=Path, help="write figures here for Prometheus' text-file collector (NAME.prom)"
     )
+    return shared
+
+
+def _copy(verbs: Any, shared: argparse.ArgumentParser) -> None:
     copy = verbs.add_parser(
         "copy", parents=[shared], help="copy to a local disk", description="Copy the manifest's files to a local disk."
     )
@@ -96,6 +111,9 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="keep files that are there with the right size without reading them again",
     )
+
+
+def _warm(verbs: Any, shared: argparse.ArgumentParser) -> None:
     warm = verbs.add_parser(
         "warm",
         parents=[shared],
@@ -112,6 +130,9 @@ def parser() -> argparse.ArgumentParser:
     warm.add_argument("--timeout", type=float, default=3600.0, help="seconds that one batch may take (default 3600)")
     warm.add_argument("--poll", type=float, default=2.0, help="seconds between two looks at a batch (default 2)")
     warm.add_argument("--check", action="store_true", help="also read each file and compare its checksum")
+
+
+def _verify(verbs: Any, shared: argparse.ArgumentParser) -> None:
     verify = verbs.add_parser(
         "verify",
         parents=[shared],
@@ -119,6 +140,9 @@ def parser() -> argparse.ArgumentParser:
         description="Read every file and compare it.",
     )
     verify.add_argument("--root", type=Path, required=True, help="folder that the manifest's paths start from")
+
+
+def _prepare(verbs: Any, shared: argparse.ArgumentParser) -> None:
     prepare = verbs.add_parser(
         "prepare",
         parents=[shared],
@@ -133,6 +157,9 @@ def parser() -> argparse.ArgumentParser:
         "--root", type=Path, default=os.environ.get("DATASET_PATH") or None, help="default DATASET_PATH"
     )
     prepare.set_defaults(manifest=None, batch_files=200, timeout=3600.0, poll=2.0, check=True)
+
+
+def _manifest(verbs: Any) -> None:
     manifest = verbs.add_parser(
         "manifest",
         help="write a folder's manifest",
@@ -151,7 +178,6 @@ def parser() -> argparse.ArgumentParser:
     )
     manifest.add_argument("--vocabulary", type=whole, help="how many tokens the tokenizer knows")
     manifest.add_argument("--workers", type=whole, default=8)
-    return top
 
 
 def chosen(file: Path, share: tuple[int, int]) -> Iterator[dataset.Entry]:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from components.manifests.nodes import bottlerocket, nodeadm
 from components.manifests.nodes.setup import NodeSetup
+from components.planning import turnover
 from components.planning.node_images import NodeImage
 from components.planning.placement import Elastic
 from components.planning.pool import Pool
@@ -61,7 +62,7 @@ def node_class(pool: Pool, elastic: Elastic, *, image: NodeImage, setup: NodeSet
             "httpTokens": "required",
         },
         "detailedMonitoring": True,
-        "tags": {**wires.tags, "Name": pool.name},
+        "tags": {**turnover.machine_tags(wires.tags), "Name": pool.name},
     }
     if setup.local_disks:
         spec["instanceStorePolicy"] = "RAID0"

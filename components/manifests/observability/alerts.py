@@ -111,29 +111,34 @@ def _fabric() -> list[Alert]:
     ]
 
 
+def _faults(family: Accelerator) -> list[Alert]:
+    """The codes on which a node is replaced or rebooted, in one rule."""
+    hard = sorted(
+        (code for code in family.health_codes if code.action in ("replace", "reboot")), key=lambda code: int(code.code)
+    )
+    if family.telemetry is None or not hard:
+        return []
+    # The gauge holds the last code: a fault shows until the exporter starts again.
+    return [
+        Alert(
+            name="CardFault",
+            expression=" or ".join(f"{family.telemetry.fault_metric} == {code.code}" for code in hard),
+            lasting="0m",
+            severity="page",
+            summary=(
+                "Card {{ $labels.gpu }} of node {{ $labels.node }} reports fault {{ $value }}: replace or reboot the"
+                " node"
+            ),
+        )
+    ]
+
+
 def _cards(families: Sequence[Accelerator]) -> list[Alert]:
     found: list[Alert] = []
     for family in families:
         if family.telemetry is None:
             continue
-        hard = sorted(
-            (code for code in family.health_codes if code.action in ("replace", "reboot")),
-            key=lambda code: int(code.code),
-        )
-        if hard:
-            # The gauge holds the last code: a fault shows until the exporter starts again.
-            found.append(
-                Alert(
-                    name="CardFault",
-                    expression=" or ".join(f"{family.telemetry.fault_metric} == {code.code}" for code in hard),
-                    lasting="0m",
-                    severity="page",
-                    summary=(
-                        "Card {{ $labels.gpu }} of node {{ $labels.node }} reports fault {{ $value }}: replace or"
-                        " reboot the node"
-                    ),
-                )
-            )
+        found += _faults(family)
         for metric in family.telemetry.memory_error_metrics:
             found.append(
                 Alert(

@@ -5,8 +5,10 @@ The output layer, the router, norms and the attention kernel stay in 16 bits or 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from types import MappingProxyType
 
 from components.sizing.machine.profiles import CardProfile
 from components.spec.sizing import Precision
@@ -41,12 +43,12 @@ def recipe_of(precision: Precision, card: CardProfile) -> Recipe:
     return _recipe(precision, card.tflops, eight, card.fp4_tflops or eight)
 
 
-@lru_cache(maxsize=256)
-def _recipe(precision: Precision, plain: float, eight: float, four: float) -> Recipe:
-    if precision == "fp8":
-        return Recipe(
+# What each recipe costs and keeps; the rate is filled in for the card.
+_RECIPES: Mapping[str, Recipe] = MappingProxyType(
+    {
+        "fp8": Recipe(
             bits=8,
-            peak_tflops=eight,
+            peak_tflops=0.0,
             share=1.0,
             cast_forward=3.0,
             cast_backward=4.0,
@@ -55,13 +57,12 @@ def _recipe(precision: Precision, plain: float, eight: float, four: float) -> Re
             dispatch_bytes=2.0,
             kept=0.0,
             source="Transformer Engine: one scale a tensor, weight and transpose kept",
-        )
-    if precision == "fp8-block":
+        ),
         # DeepSeek-V3 section 3.3: tiles of 1 x 128 and 128 x 128, partial sums promoted to 32 bits every 128
         # products; dispatch in 8 bits.
-        return Recipe(
+        "fp8-block": Recipe(
             bits=8,
-            peak_tflops=eight,
+            peak_tflops=0.0,
             share=0.85,
             cast_forward=3.2,
             cast_backward=6.4,
@@ -70,11 +71,10 @@ def _recipe(precision: Precision, plain: float, eight: float, four: float) -> Re
             dispatch_bytes=1.5,
             kept=0.0,
             source="DeepSeek-V3 section 3.3; DeepGEMM",
-        )
-    if precision == "fp8-mx":
-        return Recipe(
+        ),
+        "fp8-mx": Recipe(
             bits=8,
-            peak_tflops=eight,
+            peak_tflops=0.0,
             share=0.97,
             cast_forward=4.1,
             cast_backward=8.2,
@@ -83,13 +83,12 @@ def _recipe(precision: Precision, plain: float, eight: float, four: float) -> Re
             dispatch_bytes=2.0,
             kept=0.0,
             source="OCP microscaling: a scale for 32 elements, both directions cast",
-        )
-    if precision == "nvfp4":
+        ),
         # NVIDIA 2025 (arXiv 2509.25149): about 15 % of the linear layers stay in 16 bits, gradients pass a
         # Hadamard transform.
-        return Recipe(
+        "nvfp4": Recipe(
             bits=4,
-            peak_tflops=four,
+            peak_tflops=0.0,
             share=0.85,
             cast_forward=4.0,
             cast_backward=9.0,
@@ -98,16 +97,24 @@ def _recipe(precision: Precision, plain: float, eight: float, four: float) -> Re
             dispatch_bytes=2.0,
             kept=0.15,
             source="NVIDIA, Pretraining LLMs with NVFP4, 2025",
-        )
-    return Recipe(
-        bits=16,
-        peak_tflops=plain,
-        share=1.0,
-        cast_forward=0.0,
-        cast_backward=0.0,
-        weight_bytes=2.0,
-        gradient_bytes=4.0,
-        dispatch_bytes=2.0,
-        kept=1.0,
-        source="16-bit products, 32-bit sums",
-    )
+        ),
+    }
+)
+_SIXTEEN_BITS = Recipe(
+    bits=16,
+    peak_tflops=0.0,
+    share=1.0,
+    cast_forward=0.0,
+    cast_backward=0.0,
+    weight_bytes=2.0,
+    gradient_bytes=4.0,
+    dispatch_bytes=2.0,
+    kept=1.0,
+    source="16-bit products, 32-bit sums",
+)
+
+
+@lru_cache(maxsize=256)
+def _recipe(precision: Precision, plain: float, eight: float, four: float) -> Recipe:
+    found = _RECIPES.get(precision, _SIXTEEN_BITS)
+    return replace(found, peak_tflops={16: plain, 8: eight, 4: four}[found.bits])

@@ -20,7 +20,7 @@ from components.sizing.run import money as cost
 from components.sizing.run.beside import Beside, beside
 from components.sizing.run.money import Amount, region_for
 from components.sizing.run.power import power
-from components.sizing.run.store import dataset_bytes, store
+from components.sizing.run.store import Store, dataset_bytes, store
 from components.sizing.step import band as bands
 
 _IDLE_WORTH_SAYING = 0.03
@@ -41,8 +41,7 @@ def planned(request: Request, cat: Catalog, nodes: int) -> tuple[Plan | None, li
     step = best.step.total * factor
     steps = max(1, math.ceil(spec.training.tokens / best.job.tokens_per_step))
     rate = goodput.FAILURE_RATE.value + (goodput.SPOT_RATE.value if request.buying == "spot" else 0.0)
-    trainable = lora_total_of(request) if request.lora_rank else request.shape.total
-    saved = goodput.checkpoint(request.shape.total, trainable, used, best.layout.cards, step, steps, rate)
+    saved = goodput.checkpoint(request.shape.total, _trainable(request), used, best.layout.cards, step, steps, rate)
     share = goodput.goodput(used, saved, rate)
     data = dataset_bytes(request.shape.vocab, spec.training.tokens)
     whole = campaign(request, best, share, used, factor, data)
@@ -51,20 +50,12 @@ def planned(request: Request, cat: Catalog, nodes: int) -> tuple[Plan | None, li
     days = Amount(low=whole.days * wide.low, expected=whole.days, high=whole.days * wide.high)
     spare = goodput.spares(used)
     region = region_for(machine, spec.hardware.region)
+    tokens = spec.training.tokens
     kept = store(
-        request.shape.vocab,
-        spec.training.tokens,
-        request.keep_last,
-        machine,
-        saved,
-        best.job.tokens_per_step / step,
-        cat,
-        region,
+        request.shape.vocab, tokens, request.keep_last, machine, saved, best.job.tokens_per_step / step, cat, region
     )
-    monthly = [part for part in (kept.lustre_monthly_usd, kept.object_monthly_usd) if part is not None]
-    money = cost.money(machine, used + spare, days, sum(monthly) if monthly else None, cat, region, request.buying)
-    offloaded = _offloaded(best)
-    hosts = beside(machine, request.shape, spec.training.tokens, used, saved.bytes, offloaded)
+    money = cost.money(machine, used + spare, days, _monthly(kept), cat, region, request.buying)
+    hosts = beside(machine, request.shape, spec.training.tokens, used, saved.bytes, _offloaded(best))
     asked = request.nodes is not None
     reserve = min(0.20, max(0.10, (band.high - 1) / 2))
     made = Plan(
@@ -91,18 +82,27 @@ def planned(request: Request, cat: Catalog, nodes: int) -> tuple[Plan | None, li
         region=region,
         problems=(*problems, *_notes(request, best, available, hosts)),
     )
-    over = spec.goal.usd
-    if over is not None and money.total is not None and money.total.expected > over:
-        said = f"the run costs {money.total.expected:,.0f} USD, more than the {over:,.0f} asked for"
-        dear = Problem(
-            id="goal-usd",
-            path="goal.usd",
-            said=said,
-            hint="trainshed size --advice names what costs less",
-            severity="warning",
-        )
-        return replace(made, problems=(*made.problems, dear)), []
-    return made, []
+    return replace(made, problems=(*made.problems, *_too_dear(made))), []
+
+
+def _trainable(request: Request) -> float:
+    """Parameters that the optimizer changes."""
+    return lora_total_of(request) if request.lora_rank else request.shape.total
+
+
+def _monthly(kept: Store) -> float | None:
+    """USD a month of the run's storage; None where no part of it has a price."""
+    known = [part for part in (kept.lustre_monthly_usd, kept.object_monthly_usd) if part is not None]
+    return sum(known) if known else None
+
+
+def _too_dear(made: Plan) -> list[Problem]:
+    most, total = made.request.spec.goal.usd, made.money.total
+    if most is None or total is None or total.expected <= most:
+        return []
+    said = f"the run costs {total.expected:,.0f} USD, more than the {most:,.0f} asked for"
+    hint = "trainshed size --advice names what costs less"
+    return [Problem(id="goal-usd", path="goal.usd", said=said, hint=hint, severity="warning")]
 
 
 def _chosen(request: Request, found: Found, available: int) -> tuple[Candidate | None, list[Problem]]:

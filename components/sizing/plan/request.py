@@ -230,6 +230,17 @@ def _precision(spec: SizingSpec, cat: Catalog) -> Iterator[Problem]:
 
 
 def _split(spec: SizingSpec, cat: Catalog) -> Iterator[Problem]:
+    yield from _heads(spec)
+    yield from _stages(spec)
+    yield from _sequence_and_experts(spec)
+    yield from _batch_and_sharding(spec)
+    yield from _recomputed(spec)
+    machine = _machine(spec, cat)
+    if machine is not None:
+        yield from _cards(spec, machine)
+
+
+def _heads(spec: SizingSpec) -> Iterator[Problem]:
     model, split = spec.model, spec.parallelism
     if split.tensor and model.heads % split.tensor:
         yield Problem(
@@ -246,7 +257,10 @@ def _split(spec: SizingSpec, cat: Catalog) -> Iterator[Problem]:
             said=f"{kv_heads} key-value heads and tensor {split.tensor} do not divide one another",
             hint=f"use one of: {_divisors(kv_heads, 16)}",
         )
-    yield from _stages(spec)
+
+
+def _sequence_and_experts(spec: SizingSpec) -> Iterator[Problem]:
+    model, split = spec.model, spec.parallelism
     if split.context and model.sequence % split.context:
         yield Problem(
             id="sequence-context",
@@ -268,6 +282,10 @@ def _split(spec: SizingSpec, cat: Catalog) -> Iterator[Problem]:
             said=f"{model.experts.count} experts do not divide by expert {split.expert}",
             hint=f"use one of: {_divisors(model.experts.count)}",
         )
+
+
+def _batch_and_sharding(spec: SizingSpec) -> Iterator[Problem]:
+    split = spec.parallelism
     training = spec.training
     if training.batch_from and training.global_batch and training.batch_from >= training.global_batch:
         yield Problem(
@@ -283,6 +301,9 @@ def _split(spec: SizingSpec, cat: Catalog) -> Iterator[Problem]:
             said="a shard group is given, but ddp shares nothing",
             hint="use sharding: zero1, zero2 or zero3, or leave shard out",
         )
+
+
+def _recomputed(spec: SizingSpec) -> Iterator[Problem]:
     if spec.training.recompute_modules and spec.training.recompute not in (None, "selective"):
         yield Problem(
             id="recompute-modules",
@@ -297,9 +318,11 @@ def _split(spec: SizingSpec, cat: Catalog) -> Iterator[Problem]:
             said=f"a number of layers is given, but recompute is {spec.training.recompute}",
             hint="use recompute: full, or leave the number out",
         )
-    machine = _machine(spec, cat)
-    if machine is None:
-        return
+
+
+def _cards(spec: SizingSpec, machine: NodeProfile) -> Iterator[Problem]:
+    """Whether the split fits the machine's fast links and the number of cards."""
+    split = spec.parallelism
     if split.tensor and split.tensor > machine.domain:
         yield Problem(
             id="tensor-domain",

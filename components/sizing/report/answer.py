@@ -25,77 +25,27 @@ MFU_CONVENTION = (
 
 def as_json(plan: Plan) -> dict[str, Any]:
     """The whole answer; keys as the command's documentation lists them."""
-    asked, step, band, store, network = plan.request, plan.best.step, plan.band, plan.store, _network(plan)
+    asked, store = plan.request, plan.store
     shape = asked.shape
     parameters: dict[str, Any] = {"total": shape.total, "active": shape.active, "embedding": shape.embedding}
     if asked.lora_rank:
         parameters["trainable"] = lora_total_of(asked)
     return {
         "task": asked.name,
-        "machine": {
-            "name": asked.machine.name,
-            "card": asked.machine.card.name,
-            "cards_per_node": asked.machine.cards,
-            "peak_tflops": asked.machine.card.tflops,
-            "network_gbps": asked.machine.network_gbps,
-            "source": asked.machine.card.source,
-        },
+        "machine": _machine(plan),
         "parameters": parameters,
-        "flops": {
-            "per_token": flops_per_token(asked),
-            "total": flops_per_token(asked) * asked.spec.training.tokens,
-            "hardware_per_step_per_card": step.hardware_flops,
-        },
-        "memory_gib": {
-            "weights": _r(plan.memory.weights),
-            "gradients": _r(plan.memory.gradients),
-            "optimizer": _r(plan.memory.optimizer),
-            "activations": _r(plan.memory.activations),
-            "overhead": _r(plan.memory.overhead),
-            "total": _r(plan.memory.total),
-            "usable": _r(plan.memory.usable),
-            "fits": plan.memory.fits,
-        },
-        "parallelism": {
-            **_layout(plan.best),
-            "why": _why_best(plan),
-            "alternatives": [
-                {
-                    **_layout(other),
-                    "step_seconds": _r(other.step.total * plan.factor),
-                    "memory_gib": _r(other.memory.total),
-                    "why": why(other, plan.best),
-                }
-                for other in alternatives(plan)
-            ],
-            "splits_tried": plan.found.tried,
-        },
+        "flops": _flops(plan),
+        "memory_gib": _memory(plan),
+        "parallelism": _parallelism(plan),
         "global_batch": plan.best.job.global_batch,
         "steps": plan.steps,
-        "step_seconds": {
-            "low": _r(plan.step_seconds * band.low),
-            "expected": _r(plan.step_seconds),
-            "high": _r(plan.step_seconds * band.high),
-            "band": band.why,
-            "split": parts(step, plan.factor),
-        },
+        "step_seconds": _step_seconds(plan),
         "mfu": _r(plan.mfu),
         "mfu_convention": MFU_CONVENTION,
         "hfu": _r(plan.hfu),
         "tokens_per_second_per_card": _r(plan.tokens_per_second_per_card),
         "tokens_per_second": _r(plan.tokens_per_second_per_card * plan.cards),
-        "goodput": {
-            "fraction": _r(plan.goodput.fraction),
-            "failures_per_node_day": plan.goodput.failures_per_node_day,
-            "failures_per_day": _r(plan.goodput.failures_per_day),
-            "mtbf_seconds": _r(plan.goodput.mtbf_seconds),
-            "detection_seconds": plan.goodput.detection_seconds,
-            "restart_seconds": plan.goodput.restart_seconds,
-            "lost_work_seconds": _r(plan.goodput.lost_seconds),
-            "failure_share": _r(plan.goodput.failure_share),
-            "checkpoint_share": _r(plan.goodput.checkpoint_share),
-            "campaign_share": _r(1 - plan.goodput.campaign),
-        },
+        "goodput": _goodput(plan),
         "days": _amount(plan.days),
         "cards": plan.cards,
         "nodes": plan.nodes,
@@ -104,26 +54,9 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "idle_cards": plan.idle_cards,
         "reserve": {"fraction": _r(plan.reserve_fraction), "nodes": plan.reserve_nodes},
         "spares": plan.spares,
-        "checkpoint": {
-            "bytes": plan.checkpoint.bytes,
-            "interval_seconds": _r(plan.checkpoint.interval_seconds),
-            "interval_steps": plan.checkpoint.interval_steps,
-            "write_seconds": _r(plan.checkpoint.write_seconds),
-            "stall_seconds": _r(plan.checkpoint.stall_seconds),
-            "bandwidth_needed": _r(plan.checkpoint.bandwidth_needed),
-        },
-        "storage": {
-            "dataset_gib": _r(store.dataset_gib),
-            "bytes_per_token": store.token_bytes,
-            "checkpoints_gib": _r(store.checkpoints_gib),
-            "lustre_gib": store.lustre_gib,
-            "lustre_throughput_mbps_per_tib": store.lustre_throughput,
-            "lustre_bandwidth": _r(store.lustre_gib / 1024 * store.lustre_throughput * 1e6),
-            "object_gib": _r(store.object_gib),
-            "read_bandwidth": _r(store.read_bandwidth),
-            "write_bandwidth": _r(store.write_bandwidth),
-        },
-        "network": network,
+        "checkpoint": _checkpoint(plan),
+        "storage": _storage(plan),
+        "network": _network(plan),
         "cost": _cost(plan),
         "region": plan.region if asked.machine.instance else None,
         "zone": zone_for(asked, plan.region),
@@ -137,6 +70,109 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "filled_in": list(asked.filled),
         "assumptions": assumptions(),
         "problems": [problem.as_json() for problem in plan.problems],
+    }
+
+
+def _machine(plan: Plan) -> dict[str, Any]:
+    asked = plan.request
+    return {
+        "name": asked.machine.name,
+        "card": asked.machine.card.name,
+        "cards_per_node": asked.machine.cards,
+        "peak_tflops": asked.machine.card.tflops,
+        "network_gbps": asked.machine.network_gbps,
+        "source": asked.machine.card.source,
+    }
+
+
+def _flops(plan: Plan) -> dict[str, Any]:
+    asked = plan.request
+    return {
+        "per_token": flops_per_token(asked),
+        "total": flops_per_token(asked) * asked.spec.training.tokens,
+        "hardware_per_step_per_card": plan.best.step.hardware_flops,
+    }
+
+
+def _memory(plan: Plan) -> dict[str, Any]:
+    return {
+        "weights": _r(plan.memory.weights),
+        "gradients": _r(plan.memory.gradients),
+        "optimizer": _r(plan.memory.optimizer),
+        "activations": _r(plan.memory.activations),
+        "overhead": _r(plan.memory.overhead),
+        "total": _r(plan.memory.total),
+        "usable": _r(plan.memory.usable),
+        "fits": plan.memory.fits,
+    }
+
+
+def _parallelism(plan: Plan) -> dict[str, Any]:
+    return {
+        **_layout(plan.best),
+        "why": _why_best(plan),
+        "alternatives": [
+            {
+                **_layout(other),
+                "step_seconds": _r(other.step.total * plan.factor),
+                "memory_gib": _r(other.memory.total),
+                "why": why(other, plan.best),
+            }
+            for other in alternatives(plan)
+        ],
+        "splits_tried": plan.found.tried,
+    }
+
+
+def _step_seconds(plan: Plan) -> dict[str, Any]:
+    band = plan.band
+    return {
+        "low": _r(plan.step_seconds * band.low),
+        "expected": _r(plan.step_seconds),
+        "high": _r(plan.step_seconds * band.high),
+        "band": band.why,
+        "split": parts(plan.best.step, plan.factor),
+    }
+
+
+def _goodput(plan: Plan) -> dict[str, Any]:
+    return {
+        "fraction": _r(plan.goodput.fraction),
+        "failures_per_node_day": plan.goodput.failures_per_node_day,
+        "failures_per_day": _r(plan.goodput.failures_per_day),
+        "mtbf_seconds": _r(plan.goodput.mtbf_seconds),
+        "detection_seconds": plan.goodput.detection_seconds,
+        "restart_seconds": plan.goodput.restart_seconds,
+        "lost_work_seconds": _r(plan.goodput.lost_seconds),
+        "failure_share": _r(plan.goodput.failure_share),
+        "checkpoint_share": _r(plan.goodput.checkpoint_share),
+        "campaign_share": _r(1 - plan.goodput.campaign),
+    }
+
+
+def _checkpoint(plan: Plan) -> dict[str, Any]:
+    return {
+        "bytes": plan.checkpoint.bytes,
+        "interval_seconds": _r(plan.checkpoint.interval_seconds),
+        "interval_steps": plan.checkpoint.interval_steps,
+        "write_seconds": _r(plan.checkpoint.write_seconds),
+        "stall_seconds": _r(plan.checkpoint.stall_seconds),
+        "bandwidth_needed": _r(plan.checkpoint.bandwidth_needed),
+    }
+
+
+def _storage(plan: Plan) -> dict[str, Any]:
+    store = plan.store
+    return {
+        "dataset_gib": _r(store.dataset_gib),
+        "bytes_per_token": store.token_bytes,
+        "checkpoints_gib": _r(store.checkpoints_gib),
+        "lustre_gib": store.lustre_gib,
+        "lustre_throughput_mbps_per_tib": store.lustre_throughput,
+        "lustre_bandwidth": _r(store.lustre_gib / 1024 * store.lustre_throughput * 1e6),
+        "object_gib": _r(store.object_gib),
+        "read_bandwidth": _r(store.read_bandwidth),
+        "write_bandwidth": _r(store.write_bandwidth),
     }
 
 

@@ -53,6 +53,8 @@ TAGGED = (
     CAPACITY_RESERVATION,
 )
 REQUIRED = ["owner", "team", "cost-center"]
+# A changed tag of a machine rolls its nodes, so whom to ask stays off them.
+NOT_ON_MACHINES = ["owner"]
 
 
 @rule(
@@ -65,10 +67,20 @@ REQUIRED = ["owner", "team", "cost-center"]
         " template starts."
     ),
     fix="set the tag in trainshed:tags; a template needs it in tagSpecifications for instance and for volume",
-    parameters={"tags": {"type": "array", "items": {"type": "string"}, "default": REQUIRED}},
+    parameters={
+        "tags": {"type": "array", "items": {"type": "string"}, "default": REQUIRED},
+        "not_on_machines": {
+            "type": "array",
+            "items": {"type": "string"},
+            "default": NOT_ON_MACHINES,
+            "description": "tags that machines and volumes of a template need not carry",
+        },
+    },
 )
 def tags_name_a_payer(resource: Resource, settings: Settings) -> Iterator[Outcome]:
     wanted: list[str] = settings["tags"]
+    if resource.type == LAUNCH_TEMPLATE or resource.type.endswith(":EC2NodeClass"):
+        wanted = [key for key in wanted if key not in settings["not_on_machines"]]
     if resource.type == LAUNCH_TEMPLATE:
         yield from _specifications(resource, wanted)
     elif resource.type == AUTOSCALING_GROUP:
@@ -134,7 +146,7 @@ def _given(provider: Mapping[str, Any] | None) -> set[str]:
     },
 )
 def gateways_counted(stack: Stack, settings: Settings) -> Iterator[Outcome]:
-    def judge(vpc: Resource) -> Iterator[Outcome]:
+    def check(vpc: Resource) -> Iterator[Outcome]:
         subnets = [subnet for subnet in stack.of(SUBNET) if refers(subnet, "vpcId", vpc)]
         gateways = [
             gateway
@@ -146,7 +158,7 @@ def gateways_counted(stack: Stack, settings: Settings) -> Iterator[Outcome]:
         if len(gateways) > most:
             yield Finding(Node(len(gateways), "NAT gateways"), f"at most {most}", gateways[-1].urn)
 
-    yield from each_resource(stack.of(VPC), judge)
+    yield from each_resource(stack.of(VPC), check)
 
 
 def _zone(subnet: Resource) -> str:
@@ -169,7 +181,7 @@ def _zone(subnet: Resource) -> str:
     fix="add an aws.ec2.VpcEndpoint of type Gateway for s3, with all route tables",
 )
 def storage_reached_without_gateway(stack: Stack, _: Settings) -> Iterator[Outcome]:
-    def judge(vpc: Resource) -> Iterator[Outcome]:
+    def check(vpc: Resource) -> Iterator[Outcome]:
         endpoints = stack.companions(vpc, VPC_ENDPOINT, "vpcId")
         names = [
             endpoint.at("serviceName").text() or ""
@@ -179,7 +191,7 @@ def storage_reached_without_gateway(stack: Stack, _: Settings) -> Iterator[Outco
         if not any(name.endswith(".s3") for name in names):
             yield Finding(missing("gateway endpoint for s3"), "one in this network")
 
-    yield from each_resource(stack.of(VPC), judge)
+    yield from each_resource(stack.of(VPC), check)
 
 
 @rule(
@@ -193,7 +205,7 @@ def storage_reached_without_gateway(stack: Stack, _: Settings) -> Iterator[Outco
     fix="release the address, or attach it to a gateway or a balancer",
 )
 def addresses_used(stack: Stack, _: Settings) -> Iterator[Outcome]:
-    def judge(address: Resource) -> Iterator[Outcome]:
+    def check(address: Resource) -> Iterator[Outcome]:
         if any(not address.at(key).absent and address.at(key).value != "" for key in ("instance", "networkInterface")):
             return
         users = (
@@ -204,7 +216,7 @@ def addresses_used(stack: Stack, _: Settings) -> Iterator[Outcome]:
         if not any(address.urn in user.depends_on or refers(user, key, address) for user in users for key in keys):
             yield Finding(missing("association"), "a gateway, balancer or machine that uses the address")
 
-    yield from each_resource(stack.of(ADDRESS), judge)
+    yield from each_resource(stack.of(ADDRESS), check)
 
 
 def _standard(inputs: dict[str, Any]) -> bool:
@@ -264,7 +276,7 @@ def budget_watches(stack: Stack, _: Settings) -> Iterator[Outcome]:
     if clusters and not budgets:
         yield Finding(missing("budget"), "an aws.budgets.Budget with notifications", clusters[0].urn)
 
-    def judge(budget: Resource) -> Iterator[Outcome]:
+    def check(budget: Resource) -> Iterator[Outcome]:
         notifications = budget.at("notifications")
         told = [
             node
@@ -276,7 +288,7 @@ def budget_watches(stack: Stack, _: Settings) -> Iterator[Outcome]:
         if not (limit := budget.at("limitAmount")).unknown and not limit.text() and budget.at("autoAdjustData").absent:
             yield Finding(limit, "an amount")
 
-    yield from each_resource(budgets, judge)
+    yield from each_resource(budgets, check)
 
 
 SUBSCRIBERS = ("subscriberEmailAddresses", "subscriberSnsTopicArns")

@@ -93,7 +93,7 @@ def cost_change_within_ceiling(stack: Stack, settings: Settings) -> Iterator[Out
 
 
 def _under(stack: Stack, usd: float, share: float, what: str, more: str) -> Iterator[Outcome]:
-    """Judges a figure against a share of the stack's budget."""
+    """Checks a figure against a share of the stack's budget."""
     budget = monthly_budget(stack)
     if isinstance(budget, Doubt):
         yield budget

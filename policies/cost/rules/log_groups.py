@@ -69,7 +69,7 @@ def log_groups_declared(stack: Stack, _: Settings) -> Iterator[Outcome]:
 
 
 def _group(stack: Stack, owner: Resource, pattern: str) -> Iterator[Outcome]:
-    """Judges whether the group that a service writes to is declared, by its name or else by a dependency."""
+    """Checks whether the group that a service writes to is declared, by its name or else by a dependency."""
     groups = list(stack.of(LOG_GROUP))
     name = owner.at("name")
     if isinstance(name.value, str) and not name.opaque:

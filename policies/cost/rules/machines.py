@@ -9,9 +9,11 @@ from fnmatch import fnmatchcase
 from policies.cost.catalog import HOURS_A_MONTH, catalog
 from policies.cost.estimate import region_of
 from policies.cost.purchases import (
+    CARD_RESOURCES,
     INSTANCE_TYPE_LABEL,
     KARPENTER_CAPACITY,
     Purchase,
+    grown,
     karpenter_pools,
     purchases,
     requirement,
@@ -32,14 +34,13 @@ from policies.declared.values import Node
 from policies.packs.policy_rule import Doubt, Finding, Outcome, Settings, each, each_resource, missing, rule
 
 TEXTS = {"type": "array", "items": {"type": "string"}}
-CARD_RESOURCES = ("nvidia.com/gpu", "aws.amazon.com/neuron", "aws.amazon.com/neurondevice")
 BUYERS = (NODE_GROUP, INSTANCE, SPOT_REQUEST, AUTOSCALING_GROUP, LAUNCH_TEMPLATE)
 
 
-def _each_purchase(stack: Stack, judge: Callable[[Purchase], Iterator[Outcome]]) -> Iterator[Outcome]:
+def _each_purchase(stack: Stack, check: Callable[[Purchase], Iterator[Outcome]]) -> Iterator[Outcome]:
     bought = list(purchases(stack))
     by_urn = {purchase.resource.urn: purchase for purchase in bought}
-    yield from each_resource((purchase.resource for purchase in bought), lambda resource: judge(by_urn[resource.urn]))
+    yield from each_resource((purchase.resource for purchase in bought), lambda resource: check(by_urn[resource.urn]))
 
 
 def _cards(node: Node) -> int:
@@ -74,14 +75,14 @@ def _has_cards(purchase: Purchase) -> bool:
     },
 )
 def machines_on_the_list(buyer: Resource, settings: Settings) -> Iterator[Outcome]:
-    def judge(node: Node) -> Iterator[Outcome]:
+    def check(node: Node) -> Iterator[Outcome]:
         name = node.text() or ""
         if catalog().machine(name) is None:
             yield Finding(node, "a type that the catalog knows, since nothing is known of its cards and price")
         elif not any(fnmatchcase(name, pattern) for pattern in settings["allowed"]):
             yield Finding(node, f"one of {', '.join(settings['allowed'])}")
 
-    yield from each(_named_types(buyer), judge)
+    yield from each(_named_types(buyer), check)
     if buyer.type.endswith(":NodePool") and not _named_types(buyer):
         yield Finding(
             buyer.at("spec", "template", "spec", "requirements"),
@@ -107,7 +108,7 @@ def _named_types(buyer: Resource) -> list[Node]:
 
 @rule(
     "cards-not-on-demand",
-    types=BUYERS,
+    types=(*BUYERS, KARPENTER_POOL),
     scope="stack",
     severity="high",
     says="Cards of the listed types come from reservations, blocks or spot.",
@@ -117,14 +118,18 @@ def _named_types(buyer: Resource) -> list[Node]:
     },
 )
 def cards_not_on_demand(stack: Stack, settings: Settings) -> Iterator[Outcome]:
-    def judge(purchase: Purchase) -> Iterator[Outcome]:
-        if purchase.capacity != "on-demand" or purchase.maximum.value == 0:
+    def check(purchase: Purchase) -> Iterator[Outcome]:
+        if (purchase.capacity != "on-demand" and not purchase.falls_back) or purchase.maximum.value == 0:
             return
         for node in purchase.types:
             if any(fnmatchcase(node.text() or "", pattern) for pattern in settings["types"]):
                 yield Finding(node, "capacity that isn't on demand")
 
-    yield from _each_purchase(stack, judge)
+    yield from _each_purchase(stack, check)
+    pools = {purchase.resource.urn: purchase for purchase in grown(stack, catalog())}
+    yield from each_resource(
+        karpenter_pools(stack), lambda pool: check(pools[pool.urn]) if pool.urn in pools else iter(())
+    )
 
 
 @rule(
@@ -154,7 +159,7 @@ def cards_within_the_limit(stack: Stack, settings: Settings) -> Iterator[Outcome
         reserved[reservation.urn] = (_cards(reservation.at("instanceType")) * int(count.number() or 0), count)
         yield from ()
 
-    def grown(pool: Resource) -> Iterator[Outcome]:
+    def limited(pool: Resource) -> Iterator[Outcome]:
         limits = pool.at("spec", "limits")
         limit = next((node for key, node in limits.entries().items() if key in CARD_RESOURCES), None)
         if limit is not None:
@@ -165,7 +170,7 @@ def cards_within_the_limit(stack: Stack, settings: Settings) -> Iterator[Outcome
 
     yield from _each_purchase(stack, bought)
     yield from each_resource(stack.of(CAPACITY_RESERVATION), kept)
-    yield from each_resource(karpenter_pools(stack), grown)
+    yield from each_resource(karpenter_pools(stack), limited)
     # Reservations are what the pools run in, so the larger of the two sums counts.
     in_pools, in_reservations = (sum(cards for cards, _ in part.values()) for part in (held, reserved))
     most = held if in_pools >= in_reservations else reserved
@@ -188,7 +193,7 @@ def cards_within_the_limit(stack: Stack, settings: Settings) -> Iterator[Outcome
     fix="buy the pool on demand, by reservation or as a block; spot is for preprocessing",
 )
 def training_never_on_spot(stack: Stack, _: Settings) -> Iterator[Outcome]:
-    def judge(purchase: Purchase) -> Iterator[Outcome]:
+    def check(purchase: Purchase) -> Iterator[Outcome]:
         kind = purchase.resource.at("capacityType" if purchase.resource.type == NODE_GROUP else "instanceMarketOptions")
         if kind.unknown:
             kind.require_known()
@@ -206,7 +211,7 @@ def training_never_on_spot(stack: Stack, _: Settings) -> Iterator[Outcome]:
         if spot and (is_training(pool) or (cards and not is_preprocessing(pool))):
             yield Finding(spot[0], "no spot for training or cards")
 
-    yield from _each_purchase(stack, judge)
+    yield from _each_purchase(stack, check)
     yield from each_resource(karpenter_pools(stack), karpenter)
 
 
@@ -231,7 +236,7 @@ def preprocessing_on_spot(stack: Stack, _: Settings) -> Iterator[Outcome]:
     groups = [group for group in stack.of(NODE_GROUP) if is_preprocessing(group)]
     on_spot = any(group.at("capacityType").value == "SPOT" for group in groups)
 
-    def judge(group: Resource) -> Iterator[Outcome]:
+    def check(group: Resource) -> Iterator[Outcome]:
         kind = group.at("capacityType")
         if kind.text() == "SPOT":
             return
@@ -241,7 +246,7 @@ def preprocessing_on_spot(stack: Stack, _: Settings) -> Iterator[Outcome]:
         if not (on_spot and idle):
             yield Finding(kind, '"SPOT"')
 
-    yield from each_resource(groups, judge)
+    yield from each_resource(groups, check)
 
 
 @rule(
@@ -300,7 +305,7 @@ def _moment(node: Node) -> datetime | None:
 def blocks_within_their_dates(stack: Stack, settings: Settings) -> Iterator[Outcome]:
     schedules = list(stack.of(SCHEDULE))
 
-    def judge(purchase: Purchase) -> Iterator[Outcome]:
+    def check(purchase: Purchase) -> Iterator[Outcome]:
         if not purchase.block:
             return
         if (purchase.maximum.number() or 0) > settings["nodes"]:
@@ -322,7 +327,7 @@ def blocks_within_their_dates(stack: Stack, settings: Settings) -> Iterator[Outc
                 purchase.desired, f"0 on {today.isoformat()}; the block ended on {max(moments).date().isoformat()}"
             )
 
-    yield from _each_purchase(stack, judge)
+    yield from _each_purchase(stack, check)
 
 
 def _moments_of(group: Resource, schedules: list[Resource]) -> list[datetime]:
@@ -349,7 +354,7 @@ def _moments_of(group: Resource, schedules: list[Resource]) -> list[datetime]:
     },
 )
 def cards_not_idle(stack: Stack, settings: Settings) -> Iterator[Outcome]:
-    def judge(purchase: Purchase) -> Iterator[Outcome]:
+    def check(purchase: Purchase) -> Iterator[Outcome]:
         if purchase.capacity not in ("on-demand", "spot") or not _has_cards(purchase):
             return
         for node in (purchase.desired, purchase.minimum):
@@ -364,4 +369,4 @@ def cards_not_idle(stack: Stack, settings: Settings) -> Iterator[Outcome]:
                 yield Finding(node, f"0; {int(count)} idle nodes cost {cost}")
                 return
 
-    yield from _each_purchase(stack, judge)
+    yield from _each_purchase(stack, check)

@@ -52,7 +52,7 @@ def disks(resource: Resource) -> list[Node]:
     parameters={"types": {"type": "array", "items": {"type": "string"}, "default": ["gp3"]}},
 )
 def disks_gp3(resource: Resource, settings: Settings) -> Iterator[Outcome]:
-    def judge(disk: Node) -> Iterator[Outcome]:
+    def check(disk: Node) -> Iterator[Outcome]:
         kind = (
             disk.at("type")
             if resource.type == VOLUME or resource.type.endswith(":StorageClass")
@@ -61,7 +61,7 @@ def disks_gp3(resource: Resource, settings: Settings) -> Iterator[Outcome]:
         if kind.text() not in settings["types"]:
             yield Finding(kind, f"one of {', '.join(settings['types'])}")
 
-    yield from each(disks(resource), judge)
+    yield from each(disks(resource), check)
 
 
 @rule(
@@ -78,7 +78,7 @@ def disks_gp3(resource: Resource, settings: Settings) -> Iterator[Outcome]:
     },
 )
 def disks_within_limits(resource: Resource, settings: Settings) -> Iterator[Outcome]:
-    def judge(disk: Node) -> Iterator[Outcome]:
+    def check(disk: Node) -> Iterator[Outcome]:
         size = disk.at("size" if resource.type == VOLUME else "volumeSize")
         yield from each([(size, "gib"), (disk.at("iops"), "iops"), (disk.at("throughput"), "mbps")], bounded)
 
@@ -89,7 +89,7 @@ def disks_within_limits(resource: Resource, settings: Settings) -> Iterator[Outc
         if (node.number() or 0) > settings[limit]:
             yield Finding(node, f"at most {settings[limit]}")
 
-    yield from each(disks(resource), judge)
+    yield from each(disks(resource), check)
 
 
 @rule(
@@ -146,7 +146,7 @@ def lustre_within_limits(lustre: Resource, settings: Settings) -> Iterator[Outco
     parameters={"upload_days": {"type": "integer", "default": 7, "minimum": 1}},
 )
 def buckets_have_an_end(stack: Stack, settings: Settings) -> Iterator[Outcome]:
-    def judge(bucket: Resource) -> Iterator[Outcome]:
+    def check(bucket: Resource) -> Iterator[Outcome]:
         found = stack.companions(bucket, BUCKET_LIFECYCLE, "bucket", "bucket")
         if not found:
             yield Finding(missing("lifecycle"), "a BucketLifecycleConfiguration of this bucket")
@@ -178,7 +178,7 @@ def buckets_have_an_end(stack: Stack, settings: Settings) -> Iterator[Outcome]:
                 found[0].urn,
             )
 
-    yield from each_resource(stack.of(BUCKET), judge)
+    yield from each_resource(stack.of(BUCKET), check)
 
 
 @rule(
@@ -192,9 +192,9 @@ def buckets_have_an_end(stack: Stack, settings: Settings) -> Iterator[Outcome]:
     fix="add an aws.ecr.LifecyclePolicy that expires untagged images and keeps the last few tagged ones",
 )
 def registry_has_an_end(stack: Stack, _: Settings) -> Iterator[Outcome]:
-    def judge(repository: Resource) -> Iterator[Outcome]:
+    def check(repository: Resource) -> Iterator[Outcome]:
         policies = stack.companions(repository, REPOSITORY_LIFECYCLE, "repository", "name")
         if not any(policy.at("policy").unknown or policy.at("policy").text() for policy in policies):
             yield Finding(missing("lifecycle policy"), "a LifecyclePolicy of this repository")
 
-    yield from each_resource(stack.of(REPOSITORY), judge)
+    yield from each_resource(stack.of(REPOSITORY), check)

@@ -19,16 +19,21 @@ from policies.declared.types import (
     BUCKET_PUBLIC_ACCESS,
     BUCKET_VERSIONING,
     DELIVERY_CHANNEL,
+    EVENT_BUS_POLICY,
+    FILE_SYSTEM_POLICY,
     FLOW_LOG,
     KEY,
+    LOG_RESOURCE_POLICY,
     QUEUE,
     QUEUE_POLICY,
     REGISTRY_POLICY,
     REPOSITORY_POLICY,
+    SECRET,
     SECRET_POLICY,
     TOPIC,
     TOPIC_POLICY,
     TRAIL,
+    VAULT_POLICY,
 )
 from policies.declared.values import Node
 from policies.packs.policy_rule import Finding, Outcome, Settings, each, each_resource, missing, rule
@@ -39,6 +44,16 @@ RECEIVERS = {
     TRAIL: "s3BucketName",
     FLOW_LOG: "logDestination",
     DELIVERY_CHANNEL: "s3BucketName",
+}
+# Each type that carries a resource policy, and the key under which it has it; keys of KMS have a rule of their own.
+DOCUMENTS = {
+    **dict.fromkeys((BUCKET_POLICY, BUCKET, ACCESS_POINT, ACCESS_POINT_POLICY), "policy"),
+    **dict.fromkeys((REPOSITORY_POLICY, REGISTRY_POLICY, TOPIC, TOPIC_POLICY, QUEUE, QUEUE_POLICY), "policy"),
+    **dict.fromkeys((SECRET, SECRET_POLICY), "policy"),
+    FILE_SYSTEM_POLICY: "policy",
+    EVENT_BUS_POLICY: "policy",
+    LOG_RESOURCE_POLICY: "policyDocument",
+    VAULT_POLICY: "policy",
 }
 FLAGS = ("blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets")
 
@@ -57,14 +72,14 @@ def _companions(stack: Stack, bucket: Resource, type_: str) -> list[Resource]:
     fix=f"add an aws.s3.BucketPublicAccessBlock with {', '.join(FLAGS)} true",
 )
 def buckets_block_public_access(stack: Stack, _: Settings) -> Iterator[Outcome]:
-    def judge(bucket: Resource) -> Iterator[Outcome]:
+    def check(bucket: Resource) -> Iterator[Outcome]:
         blocks = _companions(stack, bucket, BUCKET_PUBLIC_ACCESS)
         if not blocks:
             yield Finding(missing("public access block"), "a BucketPublicAccessBlock of this bucket")
         for block in blocks:
             yield from each([block.at(flag) for flag in FLAGS], _true, urn=block.urn)
 
-    yield from each_resource(stack.of(BUCKET), judge)
+    yield from each_resource(stack.of(BUCKET), check)
 
 
 def _true(node: Node) -> Iterator[Outcome]:
@@ -96,63 +111,22 @@ def _to_group(grant: Node) -> Iterator[Outcome]:
 
 @rule(
     "bucket-policies-name-principals",
-    types=(
-        BUCKET_POLICY,
-        BUCKET,
-        ACCESS_POINT,
-        ACCESS_POINT_POLICY,
-        REPOSITORY_POLICY,
-        REGISTRY_POLICY,
-        TOPIC,
-        TOPIC_POLICY,
-        QUEUE,
-        QUEUE_POLICY,
-        SECRET_POLICY,
-    ),
+    types=tuple(DOCUMENTS),
     severity="critical",
     ids=("S3.2", "S3.3", "S3.6", "SNS.4", "SQS.3", "CKV_AWS_70", "CKV_AWS_32", "CKV_AWS_168", "CKV_AWS_169"),
-    says="No policy of a bucket, registry, topic, queue or secret allows everybody.",
+    says="No policy on a bucket, registry, topic, queue, secret, file system, event bus or vault allows everybody.",
     fix=(
         "name the account or role in Principal, or add a Condition on aws:PrincipalOrgID, aws:SourceVpce or"
         " aws:SourceAccount"
     ),
 )
 def bucket_policies_name_principals(policy: Resource, _: Settings) -> Iterator[Outcome]:
-    def judge(statement: Statement) -> Iterator[Outcome]:
-        if statement.allows and not _bound(statement):
+    def check(statement: Statement) -> Iterator[Outcome]:
+        if statement.allows and not statement.bound:
             for anyone in statement.anyone():
                 yield Finding(anyone, "named principals in a statement that allows")
 
-    yield from each(statements(policy.at("policy")), judge)
-
-
-BINDING = (
-    "aws:principalorgid",
-    "aws:principalorgpaths",
-    "aws:principalaccount",
-    "aws:principalarn",
-    "aws:sourceaccount",
-    "aws:sourcearn",
-    "aws:sourcevpce",
-    "aws:sourcevpc",
-    "aws:sourceorgid",
-)
-
-
-def _bound(statement: Statement) -> bool:
-    """Whether a condition ties the statement to somebody: a positive comparison of who or where from, with no
-    bare wildcard.
-    """
-    for operator, values in statement.conditions.items():
-        positive = "Not" not in operator and not operator.endswith("IfExists") and operator != "Null"
-        for key, value in values.items():
-            if (
-                positive
-                and key.lower() in BINDING
-                and all((node.text() or "*").strip("*") for node in value.one_or_many())
-            ):
-                return True
-    return False
+    yield from each(statements(policy.at(DOCUMENTS[policy.type])), check)
 
 
 @rule(
@@ -166,13 +140,13 @@ def _bound(statement: Statement) -> bool:
     fix='add a statement that denies s3:* to "*" on the bucket and its objects when aws:SecureTransport is "false"',
 )
 def buckets_require_tls(stack: Stack, _: Settings) -> Iterator[Outcome]:
-    def judge(bucket: Resource) -> Iterator[Outcome]:
+    def check(bucket: Resource) -> Iterator[Outcome]:
         policies = _companions(stack, bucket, BUCKET_POLICY)
         documents = [policy.at("policy") for policy in policies] or [bucket.at("policy")]
         if not any(_denies_plain(statement) for document in documents for statement in statements(document)):
             yield Finding(missing("statement for TLS"), "a bucket policy that denies requests without TLS")
 
-    yield from each_resource(stack.of(BUCKET), judge)
+    yield from each_resource(stack.of(BUCKET), check)
 
 
 def _denies_plain(statement: Statement) -> bool:
@@ -199,7 +173,7 @@ def _denies_plain(statement: Statement) -> bool:
     ),
 )
 def bucket_policies_lock_nobody_out(policy: Resource, _: Settings) -> Iterator[Outcome]:
-    def judge(statement: Statement) -> Iterator[Outcome]:
+    def check(statement: Statement) -> Iterator[Outcome]:
         if statement.allows or not any(statement.anyone()):
             return
         denied = statement.allowing("s3:PutBucketPolicy")
@@ -214,7 +188,7 @@ def bucket_policies_lock_nobody_out(policy: Resource, _: Settings) -> Iterator[O
         }:
             yield Finding(denied, "actions without s3:PutBucketPolicy, or an exception for the roles that deploy")
 
-    yield from each(statements(policy.at("policy")), judge)
+    yield from each(statements(policy.at("policy")), check)
 
 
 @rule(
@@ -231,7 +205,7 @@ def bucket_policies_lock_nobody_out(policy: Resource, _: Settings) -> Iterator[O
     ),
 )
 def buckets_encrypted_with_key(stack: Stack, _: Settings) -> Iterator[Outcome]:
-    def judge(bucket: Resource) -> Iterator[Outcome]:
+    def check(bucket: Resource) -> Iterator[Outcome]:
         found = _companions(stack, bucket, BUCKET_ENCRYPTION)
         if not found:
             yield Finding(missing("encryption"), "a BucketServerSideEncryptionConfiguration with aws:kms")
@@ -247,7 +221,7 @@ def buckets_encrypted_with_key(stack: Stack, _: Settings) -> Iterator[Outcome]:
                 urn=encryption.urn,
             )
 
-    yield from each_resource(stack.of(BUCKET), judge)
+    yield from each_resource(stack.of(BUCKET), check)
 
 
 def _receives_logs(stack: Stack, bucket: Resource) -> bool:
@@ -289,7 +263,7 @@ def _by_key(applied: Node, encryption: Resource, for_logs: bool) -> Iterator[Out
     },
 )
 def buckets_versioned(stack: Stack, settings: Settings) -> Iterator[Outcome]:
-    def judge(bucket: Resource) -> Iterator[Outcome]:
+    def check(bucket: Resource) -> Iterator[Outcome]:
         if any(fnmatchcase(bucket.name, pattern) for pattern in settings["except_names"]):
             return
         found = _companions(stack, bucket, BUCKET_VERSIONING)
@@ -300,7 +274,7 @@ def buckets_versioned(stack: Stack, settings: Settings) -> Iterator[Outcome]:
             if status.text() != "Enabled":
                 yield Finding(status, '"Enabled"', versioning.urn)
 
-    yield from each_resource(stack.of(BUCKET), judge)
+    yield from each_resource(stack.of(BUCKET), check)
 
 
 @rule(
@@ -314,7 +288,7 @@ def buckets_versioned(stack: Stack, settings: Settings) -> Iterator[Outcome]:
     parameters={"except_names": {"type": "array", "items": {"type": "string"}, "default": []}},
 )
 def buckets_log_access(stack: Stack, settings: Settings) -> Iterator[Outcome]:
-    def judge(bucket: Resource) -> Iterator[Outcome]:
+    def check(bucket: Resource) -> Iterator[Outcome]:
         if any(fnmatchcase(bucket.name, pattern) for pattern in settings["except_names"]):
             return
         if any(refers(other, key, bucket, "bucket") for type_, key in RECEIVERS.items() for other in stack.of(type_)):
@@ -322,7 +296,7 @@ def buckets_log_access(stack: Stack, settings: Settings) -> Iterator[Outcome]:
         if not _companions(stack, bucket, BUCKET_LOGGING):
             yield Finding(missing("access logging"), "a BucketLogging of this bucket")
 
-    yield from each_resource(stack.of(BUCKET), judge)
+    yield from each_resource(stack.of(BUCKET), check)
 
 
 def _keep(inputs: dict[str, Any]) -> bool:

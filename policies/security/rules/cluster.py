@@ -153,6 +153,8 @@ def cluster_deletion_protected(cluster: Resource, _: Settings) -> Iterator[Outco
         yield Finding(protection, "true")
 
 
+# The second one changes nothing, but reads every Secret.
+ADMIN_POLICIES = ("AmazonEKSAdminPolicy", "AmazonEKSAdminViewPolicy")
 ADMINS: dict[str, Any] = {
     "principals": {
         "type": "array",
@@ -182,12 +184,10 @@ def cluster_admins_named(access: Resource, settings: Settings) -> Iterator[Outco
         )
     else:
         policy = access.at("policyArn")
-        # AmazonEKSAdminPolicy is limited to the namespaces of its scope, unless that is the cluster.
+        # These are limited to the namespaces of their scope, unless that is the cluster.
         whole = access.at("accessScope", "type").text() != "namespace"
         name = (policy.text() or "").rpartition("/")[2]
-        granted = (
-            policy if name == "AmazonEKSClusterAdminPolicy" or (name == "AmazonEKSAdminPolicy" and whole) else None
-        )
+        granted = policy if name == "AmazonEKSClusterAdminPolicy" or (name in ADMIN_POLICIES and whole) else None
     if granted is None:
         return
     principal = access.at("principalArn").text() or ""

@@ -90,7 +90,7 @@ def isolated_network_has_endpoints(stack: Stack, settings: Settings) -> Iterator
     subnets = list(stack.of(SUBNET))
     wanted = needed(stack) | dict.fromkeys(settings["services"], "the configuration asks for it")
 
-    def judge(vpc: Resource) -> Iterator[Outcome]:
+    def check(vpc: Resource) -> Iterator[Outcome]:
         mine = [subnet for subnet in subnets if refers(subnet, "vpcId", vpc)]
         if not mine or any(
             refers(gateway, "vpcId", vpc) or any(refers(gateway, "subnetId", subnet) for subnet in mine)
@@ -105,7 +105,7 @@ def isolated_network_has_endpoints(stack: Stack, settings: Settings) -> Iterator
                 f"an endpoint for {service}, as this network has no way out and {wanted[service]}",
             )
 
-    yield from each_resource(stack.of(VPC), judge)
+    yield from each_resource(stack.of(VPC), check)
 
 
 def _service(name: Node) -> str:

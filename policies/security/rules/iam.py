@@ -19,14 +19,27 @@ from policies.declared.types import (
     ROLE_ATTACHMENT,
     ROLE_ATTACHMENTS_EXCLUSIVE,
     ROLE_POLICY,
+    SERVICE_CREDENTIAL,
+    SIGNING_CERTIFICATE,
     USER,
     USER_ATTACHMENT,
     USER_ATTACHMENTS_EXCLUSIVE,
+    USER_PASSWORD,
     USER_POLICY,
+    USER_SSH_KEY,
 )
 from policies.declared.values import Node
 from policies.packs.policy_rule import Finding, Outcome, Settings, each, rule
 
+# Each type that is a lasting credential of a user, and the key under which it names the user.
+CREDENTIALS = {
+    ACCESS_KEY: "user",
+    USER: "name",
+    USER_PASSWORD: "user",
+    SERVICE_CREDENTIAL: "userName",
+    USER_SSH_KEY: "username",
+    SIGNING_CERTIFICATE: "userName",
+}
 DOCUMENTS = (POLICY, ROLE_POLICY, USER_POLICY, GROUP_POLICY, ROLE, PERMISSION_SET_POLICY)
 # Each type that attaches a managed policy, and the key under which it names one or many.
 ATTACHMENTS = {
@@ -57,7 +70,7 @@ def _documents(holder: Resource) -> list[Node]:
     fix="list the actions that the workload calls",
 )
 def iam_no_wildcard_actions(holder: Resource, _: Settings) -> Iterator[Outcome]:
-    def judge(statement: Statement) -> Iterator[Outcome]:
+    def check(statement: Statement) -> Iterator[Outcome]:
         for action in statement.actions:
             if (action.text() or "").rpartition(":")[2].strip("*") == "":
                 yield Finding(action, "named actions")
@@ -66,7 +79,7 @@ def iam_no_wildcard_actions(holder: Resource, _: Settings) -> Iterator[Outcome]:
             yield Finding(excluded, "Action with named actions; NotAction allows all others")
 
     for document in _documents(holder):
-        yield from each(statements(document), lambda statement: judge(statement) if statement.allows else ())
+        yield from each(statements(document), lambda statement: check(statement) if statement.allows else ())
 
 
 RISKY = (
@@ -90,7 +103,7 @@ RISKY = (
     fix="name the key, role or secret in Resource",
 )
 def iam_no_risky_action_on_everything(holder: Resource, _: Settings) -> Iterator[Outcome]:
-    def judge(statement: Statement) -> Iterator[Outcome]:
+    def check(statement: Statement) -> Iterator[Outcome]:
         if not statement.allows or not (
             found := [action for action in RISKY if statement.allowing(action) is not None]
         ):
@@ -106,7 +119,7 @@ def iam_no_risky_action_on_everything(holder: Resource, _: Settings) -> Iterator
             yield Finding(wide[0], f"named resources for {', '.join(found)}")
 
     for document in _documents(holder):
-        yield from each(statements(document), judge)
+        yield from each(statements(document), check)
 
 
 def _narrowed(statement: Statement) -> bool:
@@ -150,7 +163,7 @@ GLOBAL_PREFIXES = ("Describe", "List", "Get")
 def iam_no_writes_on_everything(holder: Resource, settings: Settings) -> Iterator[Outcome]:
     known = {action.lower() for action in settings["actions"]}
 
-    def judge(statement: Statement) -> Iterator[Outcome]:
+    def check(statement: Statement) -> Iterator[Outcome]:
         if (
             not statement.allows
             or statement.conditional
@@ -164,7 +177,7 @@ def iam_no_writes_on_everything(holder: Resource, settings: Settings) -> Iterato
                 yield Finding(action, "named resources for it")
 
     for document in _documents(holder):
-        yield from each(statements(document), judge)
+        yield from each(statements(document), check)
 
 
 ADMINISTRATION = ("AdministratorAccess", "IAMFullAccess", "PowerUserAccess")
@@ -182,11 +195,11 @@ def iam_no_administrator_policies(attachment: Resource, _: Settings) -> Iterator
     named = attachment.at(ATTACHMENTS[attachment.type])
     nodes = [named] if named.opaque else named.one_or_many()
 
-    def judge(arn: Node) -> Iterator[Outcome]:
+    def check(arn: Node) -> Iterator[Outcome]:
         if (arn.text() or "").rpartition("/")[2] in ADMINISTRATION:
             yield Finding(arn, "a narrower policy")
 
-    yield from each(nodes, judge)
+    yield from each(nodes, check)
 
 
 @rule(
@@ -207,7 +220,7 @@ def iam_trust_named(role: Resource, _: Settings) -> Iterator[Outcome]:
 def _trusting(statement: Statement) -> Iterator[Outcome]:
     if not statement.allows:
         return
-    if not statement.conditional:
+    if not statement.bound:
         for anyone in statement.anyone():
             yield Finding(anyone, "named principals")
     for kind, value in statement.principals():
@@ -216,17 +229,28 @@ def _trusting(statement: Statement) -> Iterator[Outcome]:
         compared = {key.lower(): node for values in statement.conditions.values() for key, node in values.items()}
         for claim in (":sub", ":aud"):
             pinned = next((node for key, node in compared.items() if key.endswith(claim)), None)
-            if pinned is None or any((node.text() or "*").strip("*:") == "" for node in pinned.one_or_many()):
+            if pinned is None or any(_any_subject(node.text() or "*") for node in pinned.one_or_many()):
                 yield Finding(value, f"a condition on {claim.removeprefix(':')} with a value")
+
+
+# What the subjects of GitHub and of Kubernetes begin with.
+SUBJECT_PREFIXES = ("repo:", "system:serviceaccount:")
+
+
+def _any_subject(pattern: str) -> bool:
+    """Whether a pattern of subjects or audiences leaves everything open, as `repo:*` does."""
+    for prefix in SUBJECT_PREFIXES:
+        pattern = pattern.removeprefix(prefix)
+    return pattern[:1] in ("", "*", "?")
 
 
 @rule(
     "iam-no-long-lived-keys",
-    types=(ACCESS_KEY, USER),
+    types=tuple(CREDENTIALS),
     severity="high",
     ids=("IAM.3", "CKV_AWS_273"),
     says="Nothing works with long-lived keys.",
     fix="use a pod identity, a role of the machine, or the organisation's sign-on",
 )
 def iam_no_long_lived_keys(holder: Resource, _: Settings) -> Iterator[Outcome]:
-    yield Finding(holder.at("user" if holder.type == ACCESS_KEY else "name"), "a role with temporary credentials")
+    yield Finding(holder.at(CREDENTIALS[holder.type]), "a role with temporary credentials")

@@ -7,8 +7,28 @@ from typing import Any
 
 from policies.declared.documents import Statement, statements
 from policies.declared.resources import Resource
-from policies.declared.types import EBS_DEFAULT, FILE_SYSTEM, KEY, LOG_GROUP, LUSTRE, QUEUE, REPOSITORY, TOPIC, VOLUME
+from policies.declared.types import (
+    EBS_DEFAULT,
+    EXTERNAL_KEY,
+    EXTERNAL_REPLICA_KEY,
+    FILE_SYSTEM,
+    KEY,
+    KEY_POLICY,
+    LOG_GROUP,
+    LUSTRE,
+    QUEUE,
+    REPLICA_KEY,
+    REPOSITORY,
+    TOPIC,
+    VOLUME,
+)
 from policies.packs.policy_rule import Finding, Outcome, Settings, each, rule
+
+OTHER_KEYS = (
+    REPLICA_KEY,
+    EXTERNAL_KEY,
+    EXTERNAL_REPLICA_KEY,
+)
 
 
 def _rotate(inputs: dict[str, Any]) -> bool:
@@ -55,19 +75,19 @@ def keys_deleted_slowly(key: Resource, settings: Settings) -> Iterator[Outcome]:
 
 @rule(
     "key-policies-name-principals",
-    types=(KEY, "aws:kms/keyPolicy:KeyPolicy"),
+    types=(KEY, KEY_POLICY, *OTHER_KEYS),
     severity="critical",
     ids=("KMS.5", "CKV_AWS_33"),
-    says="No key policy allows everybody without a condition.",
-    fix="name the account or the roles in Principal, or add a Condition on kms:CallerAccount or kms:ViaService",
+    says="No key policy allows everybody without a condition on who calls.",
+    fix="name the account or the roles in Principal, or add a Condition on kms:CallerAccount or aws:PrincipalOrgID",
 )
 def key_policies_name_principals(key: Resource, _: Settings) -> Iterator[Outcome]:
-    def judge(statement: Statement) -> Iterator[Outcome]:
-        if statement.allows and not statement.conditional:
+    def check(statement: Statement) -> Iterator[Outcome]:
+        if statement.allows and not statement.bound:
             for anyone in statement.anyone():
-                yield Finding(anyone, "named principals, or a condition")
+                yield Finding(anyone, "named principals, or a condition on who calls")
 
-    yield from each(statements(key.at("policy")), judge)
+    yield from each(statements(key.at("policy")), check)
 
 
 @rule(
@@ -123,7 +143,7 @@ def registry_encrypted_with_key(repository: Resource, _: Settings) -> Iterator[O
     "volumes-encrypted",
     types=(VOLUME, FILE_SYSTEM, "aws:rds/cluster:Cluster", "aws:rds/instance:Instance"),
     severity="high",
-    ids=("EC2.181", "EFS.1", "RDS.3", "CKV_AWS_3", "CKV_AWS_42"),
+    ids=("EC2.3", "EFS.1", "EFS.8", "RDS.3", "CKV_AWS_3", "CKV_AWS_42"),
     says="Volumes, shared file systems and databases are encrypted.",
     fix="set encrypted (for a database storageEncrypted) to true",
 )

@@ -27,11 +27,11 @@ from policies.packs.policy_rule import Finding, Outcome, Settings, each, each_re
     fix="list the verbs and resources that the program uses",
 )
 def roles_name_their_rights(role: Resource, _: Settings) -> Iterator[Outcome]:
-    def judge(granted: Node) -> Iterator[Outcome]:
+    def check(granted: Node) -> Iterator[Outcome]:
         for key in ("verbs", "resources", "apiGroups"):
             yield from each(granted.at(key).elements(), _named)
 
-    yield from each(role.at("rules").elements(), judge)
+    yield from each(role.at("rules").elements(), check)
 
 
 def _named(node: Node) -> Iterator[Outcome]:
@@ -51,6 +51,77 @@ def roles_no_cluster_admin(binding: Resource, _: Settings) -> Iterator[Outcome]:
     role = binding.at("roleRef", "name")
     if role.text() == "cluster-admin":
         yield Finding(role, "a narrower role")
+
+
+EVERYBODY = ("system:unauthenticated", "system:anonymous", "system:authenticated", "system:serviceaccounts")
+
+
+@rule(
+    "roles-not-for-everybody",
+    types=(CLUSTER_ROLE_BINDING, ROLE_BINDING),
+    severity="critical",
+    ids=("NSA",),
+    says="No right is given to everybody who reaches the cluster, or to every program in it.",
+    fix="name the groups and service accounts in subjects",
+)
+def roles_not_for_everybody(binding: Resource, _: Settings) -> Iterator[Outcome]:
+    def subject(named: Node) -> Iterator[Outcome]:
+        if (name := named.at("name")).text() in EVERYBODY:
+            yield Finding(name, "a named group, user or service account")
+
+    yield from each(binding.at("subjects").elements(), subject)
+
+
+# Resources and verbs by which a program gains rights that it was not given.
+MORE_RIGHTS = {
+    "nodes/proxy": ("get", "create"),
+    "serviceaccounts/token": ("create",),
+    "certificatesigningrequests/approval": ("update", "patch"),
+    "mutatingwebhookconfigurations": ("create", "update", "patch"),
+    "validatingwebhookconfigurations": ("create", "update", "patch"),
+    # A volume may name any folder of a node.
+    "persistentvolumes": ("create",),
+}
+RISKY_VERBS = ("escalate", "bind", "impersonate")
+
+
+@rule(
+    "roles-give-no-more-rights",
+    types=(CLUSTER_ROLE, NAMESPACED_ROLE),
+    severity="high",
+    ids=(
+        "CIS-EKS 4.1.2",
+        "CIS-EKS 4.1.8",
+        "CIS-EKS 4.1.9",
+        "CIS-EKS 4.1.10",
+        "CIS-EKS 4.1.11",
+        "CIS-EKS 4.1.12",
+        "CKV_K8S_155",
+        "CKV_K8S_156",
+        "CKV_K8S_157",
+        "CKV_K8S_158",
+    ),
+    says="No role lets its holder take further rights, and none reads the Secrets of every namespace.",
+    fix="drop the verb or resource; a program that needs a Secret gets a Role in its namespace with resourceNames",
+)
+def roles_give_no_more_rights(role: Resource, _: Settings) -> Iterator[Outcome]:
+    everywhere = role.type.endswith(":ClusterRole")
+
+    def granted(rule_: Node) -> Iterator[Outcome]:
+        verbs = rule_.at("verbs").texts()
+        for verb in rule_.at("verbs").elements():
+            if verb.text() in RISKY_VERBS:
+                yield Finding(verb, "no verb that gives rights")
+        for resource in rule_.at("resources").elements():
+            if set(verbs) & {"*", *MORE_RIGHTS.get(resource.text() or "", ())} and resource.text() in MORE_RIGHTS:
+                yield Finding(resource, "no resource by which rights are gained")
+        if not everywhere or not rule_.at("resourceNames").absent or not set(verbs) & {"*", "get", "list", "watch"}:
+            return
+        for resource in rule_.at("resources").elements():
+            if resource.text() == "secrets":
+                yield Finding(resource, "Secrets of named namespaces or resourceNames")
+
+    yield from each(role.at("rules").elements(), granted)
 
 
 LABEL = "pod-security.kubernetes.io/enforce"
@@ -95,7 +166,7 @@ def namespaces_enforce_a_standard(namespace: Resource, settings: Settings) -> It
     parameters={"except_names": {"type": "array", "items": {"type": "string"}, "default": ["kube-*"]}},
 )
 def namespaces_deny_by_default(stack: Stack, settings: Settings) -> Iterator[Outcome]:
-    def judge(namespace: Resource) -> Iterator[Outcome]:
+    def check(namespace: Resource) -> Iterator[Outcome]:
         name = namespace.at("metadata", "name").text() or namespace.name
         if any(fnmatchcase(name, pattern) for pattern in settings["except_names"]):
             return
@@ -106,7 +177,7 @@ def namespaces_deny_by_default(stack: Stack, settings: Settings) -> Iterator[Out
                 return
         yield Finding(missing("network policy"), f"one in {name} that selects all pods and lists Ingress")
 
-    yield from each_resource(stack.of(NAMESPACE), judge)
+    yield from each_resource(stack.of(NAMESPACE), check)
 
 
 def _denies(policy: Resource) -> bool:

@@ -20,7 +20,7 @@ from policies.packs.policy_rule import Finding, Outcome, Settings, each_resource
     parameters={"days": {"type": "integer", "default": 7, "minimum": 0, "maximum": 90}},
 )
 def lustre_backed_up(stack: Stack, settings: Settings) -> Iterator[Outcome]:
-    def judge(lustre: Resource) -> Iterator[Outcome]:
+    def check(lustre: Resource) -> Iterator[Outcome]:
         if (lustre.at("deploymentType").text() or "SCRATCH_1").startswith("SCRATCH") or stack.companions(
             lustre, DATA_REPOSITORY, "fileSystemId"
         ):
@@ -30,7 +30,7 @@ def lustre_backed_up(stack: Stack, settings: Settings) -> Iterator[Outcome]:
         if (retention.number() or 0) < settings["days"]:
             yield Finding(retention, f"at least {settings['days']}")
 
-    yield from each_resource(stack.of(LUSTRE), judge)
+    yield from each_resource(stack.of(LUSTRE), check)
 
 
 @rule(
@@ -43,7 +43,7 @@ def lustre_backed_up(stack: Stack, settings: Settings) -> Iterator[Outcome]:
     fix="add an aws.fsx.DataRepositoryAssociation, choose PERSISTENT_2, or tag it expendable: true",
 )
 def lustre_scratch_linked(stack: Stack, _: Settings) -> Iterator[Outcome]:
-    def judge(lustre: Resource) -> Iterator[Outcome]:
+    def check(lustre: Resource) -> Iterator[Outcome]:
         kind = lustre.at("deploymentType")
         if not (kind.text() or "SCRATCH_1").startswith("SCRATCH") or lustre.at("importPath").text():
             return
@@ -52,7 +52,7 @@ def lustre_scratch_linked(stack: Stack, _: Settings) -> Iterator[Outcome]:
         ):
             yield Finding(kind, "a persistent type, or an association with a bucket")
 
-    yield from each_resource(stack.of(LUSTRE), judge)
+    yield from each_resource(stack.of(LUSTRE), check)
 
 
 def _copy_tags(inputs: dict[str, Any]) -> bool:

@@ -63,7 +63,7 @@ def network_no_world_ingress(group: Resource, settings: Settings) -> Iterator[Ou
 
 
 def _closed(opening: Opening, allowed: list[int]) -> Iterator[Outcome]:
-    def judge(range_: Node) -> Iterator[Outcome]:
+    def check(range_: Node) -> Iterator[Outcome]:
         if not is_world(range_.text() or ""):
             return
         first, last = opening.ports()
@@ -79,7 +79,7 @@ def _closed(opening: Opening, allowed: list[int]) -> Iterator[Outcome]:
         )
         yield Finding(range_, f"a named peer; {reach} would be open{': ' + service if service else ''}")
 
-    yield from each(opening.ranges, judge)
+    yield from each(opening.ranges, check)
 
 
 @rule(
@@ -91,12 +91,12 @@ def _closed(opening: Opening, allowed: list[int]) -> Iterator[Outcome]:
     fix="allow the ports and peers that are needed, HTTPS to the endpoints first",
 )
 def network_no_world_egress(group: Resource, _: Settings) -> Iterator[Outcome]:
-    def judge(opening: Opening) -> Iterator[Outcome]:
+    def check(opening: Opening) -> Iterator[Outcome]:
         for range_ in opening.ranges:
             if is_world(range_.text() or "") and opening.all_traffic:
                 yield Finding(range_, "named ports and peers; all traffic may leave for everywhere")
 
-    yield from each([opening for opening in openings(group) if opening.direction == "egress"], judge)
+    yield from each([opening for opening in openings(group) if opening.direction == "egress"], check)
 
 
 @rule(
@@ -124,11 +124,11 @@ def network_rules_described(group: Resource, _: Settings) -> Iterator[Outcome]:
     fix="add an aws.ec2.FlowLog of the VPC with trafficType ALL or REJECT",
 )
 def network_flow_logs(stack: Stack, _: Settings) -> Iterator[Outcome]:
-    def judge(vpc: Resource) -> Iterator[Outcome]:
+    def check(vpc: Resource) -> Iterator[Outcome]:
         if not stack.companions(vpc, FLOW_LOG, "vpcId"):
             yield Finding(missing("flow log"), "an aws.ec2.FlowLog with this vpcId")
 
-    yield from each_resource(stack.of(VPC), judge)
+    yield from each_resource(stack.of(VPC), check)
 
 
 @rule(
@@ -142,7 +142,7 @@ def network_flow_logs(stack: Stack, _: Settings) -> Iterator[Outcome]:
     fix="add an aws.ec2.DefaultSecurityGroup of the VPC without ingress and egress",
 )
 def network_default_group_empty(stack: Stack, _: Settings) -> Iterator[Outcome]:
-    def judge(vpc: Resource) -> Iterator[Outcome]:
+    def check(vpc: Resource) -> Iterator[Outcome]:
         groups = stack.companions(vpc, DEFAULT_SECURITY_GROUP, "vpcId")
         if not groups:
             yield Finding(
@@ -156,7 +156,7 @@ def network_default_group_empty(stack: Stack, _: Settings) -> Iterator[Outcome]:
                 if refers(rule_, "securityGroupId", group):
                     yield Finding(rule_.at("securityGroupId"), "no rule on the default group", rule_.urn)
 
-    yield from each_resource(stack.of(VPC), judge)
+    yield from each_resource(stack.of(VPC), check)
 
 
 def _no_mapping(inputs: dict[str, Any]) -> bool:

@@ -9,12 +9,15 @@ from policies.declared.documents import Statement, statements
 from policies.declared.resources import Resource, Stack
 from policies.declared.types import (
     ACCESS_ENTRY,
+    ACCESS_POLICY,
+    ADDON,
     CLUSTER,
     INSTANCE_PROFILE,
     KARPENTER_CLASS,
     KEY_GRANT,
     LAUNCH_TEMPLATE,
     NODE_GROUP,
+    POD_IDENTITY,
     POLICY,
     POLICY_ATTACHMENT,
     ROLE,
@@ -58,6 +61,9 @@ TEXTS = {"type": "array", "items": {"type": "string"}}
         NODE_GROUP,
         CLUSTER,
         ACCESS_ENTRY,
+        ACCESS_POLICY,
+        ADDON,
+        POD_IDENTITY,
         KARPENTER_CLASS,
         LAUNCH_TEMPLATE,
         INSTANCE_PROFILE,
@@ -99,7 +105,7 @@ def node_role_minimal(stack: Stack, settings: Settings) -> Iterator[Outcome]:
 
 def _judged(stack: Stack, grant: Grant, settings: Settings) -> Iterator[Outcome]:
     if grant.principal is not None:
-        yield Finding(grant.principal, "a principal other than the nodes' role")
+        yield Finding(grant.principal, "something other than the nodes' role, which every machine has")
     elif grant.document is not None:
         yield from _document(grant.document, settings)
     elif grant.arn is not None:
@@ -135,7 +141,7 @@ def _declared(stack: Stack, holder: Resource, arn: Node) -> Resource | None:
 def _document(document: Node, settings: Settings) -> Iterator[Outcome]:
     patterns = [pattern.lower() for pattern in settings["actions"]]
 
-    def judge(statement: Statement) -> Iterator[Outcome]:
+    def check(statement: Statement) -> Iterator[Outcome]:
         if not statement.allows:
             return
         for action in statement.actions:
@@ -144,4 +150,4 @@ def _document(document: Node, settings: Settings) -> Iterator[Outcome]:
         if not (excluded := statement.node.at("NotAction")).absent:
             yield Finding(excluded, "Action with named actions; NotAction allows all others")
 
-    yield from each(statements(document), judge)
+    yield from each(statements(document), check)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import gzip
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from policies.declared.pools import is_training
 from policies.declared.resources import Resource, Stack
 from policies.declared.types import (
+    ADDRESS,
+    ADDRESS_ASSOCIATION,
     INSTANCE,
     KARPENTER_CLASS,
     LAUNCH_CONFIGURATION,
@@ -32,6 +30,7 @@ from policies.packs.policy_rule import (
     editable_elements,
     rule,
 )
+from policies.security.credentials import decoded, held_in
 from policies.security.network_openings import public_subnets
 
 MACHINES = (LAUNCH_TEMPLATE, INSTANCE, SPOT_REQUEST, LAUNCH_CONFIGURATION, KARPENTER_CLASS)
@@ -76,7 +75,7 @@ def nodes_in_private_subnets(stack: Stack, _: Settings) -> Iterator[Outcome]:
     known = {name for subnet in public for name in (subnet.at("id").value, subnet.urn) if isinstance(name, str)}
     left_out = {subnet.urn for subnet in stack.of(SUBNET) if subnet.left_out}
 
-    def judge(machine: Resource) -> Iterator[Outcome]:
+    def check(machine: Resource) -> Iterator[Outcome]:
         key, node, parts = _placed(machine)
         sources = set(machine.targets(key, SUBNET))
         # A subnet that isn't known yet is told by the dependency; without one it is a doubt.
@@ -87,7 +86,7 @@ def nodes_in_private_subnets(stack: Stack, _: Settings) -> Iterator[Outcome]:
         elif sources & left_out:
             yield Doubt(node.path, LEFT_OUT)
 
-    yield from each_resource(stack.of(NODE_GROUP, INSTANCE, KARPENTER_CLASS), judge)
+    yield from each_resource(stack.of(NODE_GROUP, INSTANCE, KARPENTER_CLASS), check)
 
 
 def _placed(machine: Resource) -> tuple[str, Node, list[Node]]:
@@ -236,7 +235,7 @@ def _no_public_address(inputs: dict[str, Any]) -> bool:
 
 @rule(
     "machines-no-public-address",
-    types=MACHINES,
+    types=(*MACHINES, ADDRESS, ADDRESS_ASSOCIATION),
     severity="high",
     ids=("EC2.25", "EC2.9", "CKV_AWS_88"),
     says="Machines have no public address; one with several network cards could not even start with it.",
@@ -244,27 +243,20 @@ def _no_public_address(inputs: dict[str, Any]) -> bool:
     remedy=_no_public_address,
 )
 def machines_no_public_address(machine: Resource, _: Settings) -> Iterator[Outcome]:
-    def judge(holder: Node) -> Iterator[Outcome]:
+    if machine.type in (ADDRESS, ADDRESS_ASSOCIATION):
+        for key in ("instance", "instanceId", "networkInterface", "networkInterfaceId"):
+            if not (named := machine.at(key)).absent:
+                yield Finding(named, "no machine; gateways and load balancers alone have public addresses")
+        return
+
+    def check(holder: Node) -> Iterator[Outcome]:
         for key in ("associatePublicIpAddress", "associatePublicIPAddress"):
             if (wish := holder.at(key)).boolean():
                 yield Finding(wish, "false")
 
-    yield from each([described(machine)], judge)
+    yield from each([described(machine)], check)
     if machine.type == LAUNCH_TEMPLATE:
-        yield from each(machine.at("networkInterfaces").elements(), judge)
-
-
-SECRET_PATTERNS = {
-    "an AWS access key": re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
-    "an AWS secret key": re.compile(r"(?i)aws.{0,20}secret.{0,20}[=:\s]\s*['\"]?[0-9a-zA-Z/+]{40}\b"),
-    "a private key": re.compile(r"-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----"),
-    "a token": re.compile(
-        r"\b(?:hf_[A-Za-z0-9]{30,}|ghp_[A-Za-z0-9]{36}|github_pat_\w{50,}|xox[abp]-[\w-]{20,}|sk-[A-Za-z0-9_-]{32,}|nvapi-[\w-]{40,})"
-    ),
-    "a password": re.compile(
-        r"(?i)\b(?:password|passwd|secret|api[_-]?key|token)\s*[=:]\s*['\"]?(?![$<{'\"\s])[^\s'\"]{8,}"
-    ),
-}
+        yield from each(machine.at("networkInterfaces").elements(), check)
 
 
 @rule(
@@ -279,20 +271,4 @@ def machines_no_secrets_in_user_data(machine: Resource, _: Settings) -> Iterator
     for key in ("userData", "userDataBase64"):
         node = described(machine).at(key)
         text = decoded(node.text() or "")
-        for kind, pattern in SECRET_PATTERNS.items():
-            if pattern.search(text):
-                yield Finding(Node(node.value, node.path, True), f"no credentials, but it holds {kind}")
-
-
-def decoded(text: str) -> str:
-    """User data as it is read on the machine: base64 and gzip taken off."""
-    try:
-        raw = base64.b64decode("".join(text.split()), validate=True)
-    except (binascii.Error, ValueError):
-        return text
-    if raw[:2] == b"\x1f\x8b":
-        try:
-            raw = gzip.decompress(raw)
-        except (OSError, EOFError):
-            return text
-    return raw.decode("utf-8", "replace")
+        yield from held_in(node, text)

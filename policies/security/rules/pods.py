@@ -15,18 +15,18 @@ from policies.packs.policy_rule import Doubt, Finding, Outcome, Settings, each, 
 ACCELERATORS = ("nvidia.com/", "aws.amazon.com/neuron", "habana.ai/", "amd.com/gpu")
 
 
-def _pods(resource: Resource, judge: Callable[[Node], Iterator[Outcome]]) -> Iterator[Outcome]:
-    """Judges each pod spec; a workload whose pods can't be seen is a doubt, never a pass."""
+def _pods(resource: Resource, check: Callable[[Node], Iterator[Outcome]]) -> Iterator[Outcome]:
+    """Checks each pod spec; a workload whose pods can't be seen is a doubt, never a pass."""
     yield from (Doubt(path, "hides the pods of this workload") for path in resource.hidden_pods)
-    yield from each(resource.pods, judge)
+    yield from each(resource.pods, check)
 
 
-def _containers(resource: Resource, judge: Callable[[Node, Node], Iterator[Outcome]]) -> Iterator[Outcome]:
-    """Judges each container together with its pod."""
+def _containers(resource: Resource, check: Callable[[Node, Node], Iterator[Outcome]]) -> Iterator[Outcome]:
+    """Checks each container together with its pod."""
 
     def judge_all(pod: Node) -> Iterator[Outcome]:
         for key in ("initContainers", "containers", "ephemeralContainers"):
-            yield from each([pod.at(key)], lambda many: each(many.elements(), lambda container: judge(container, pod)))
+            yield from each([pod.at(key)], lambda many: each(many.elements(), lambda container: check(container, pod)))
         if (main := pod.at("containers")).value in ([], ()):
             yield Doubt(main.path, "is empty, so there is nothing to judge")
 
@@ -42,11 +42,28 @@ def _containers(resource: Resource, judge: Callable[[Node, Node], Iterator[Outco
     fix="drop securityContext.privileged; add the single capability that is needed",
 )
 def pods_not_privileged(resource: Resource, _: Settings) -> Iterator[Outcome]:
-    def judge(container: Node, _: Node) -> Iterator[Outcome]:
+    def check(container: Node, _: Node) -> Iterator[Outcome]:
         if (privileged := container.at("securityContext", "privileged")).boolean():
             yield Finding(privileged, "false")
 
-    yield from _containers(resource, judge)
+    yield from _containers(resource, check)
+
+
+# Pod Security Standards, baseline (read in 2026-11): settings of the pod's own namespaces.
+SAFE_SYSCTLS = (
+    "kernel.shm_rmid_forced",
+    "net.ipv4.ip_local_port_range",
+    "net.ipv4.ip_unprivileged_port_start",
+    "net.ipv4.tcp_syncookies",
+    "net.ipv4.ping_group_range",
+    "net.ipv4.ip_local_reserved_ports",
+    "net.ipv4.tcp_keepalive_time",
+    "net.ipv4.tcp_fin_timeout",
+    "net.ipv4.tcp_keepalive_intvl",
+    "net.ipv4.tcp_keepalive_probes",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_wmem",
+)
 
 
 @rule(
@@ -63,8 +80,8 @@ def pods_not_privileged(resource: Resource, _: Settings) -> Iterator[Outcome]:
         "CKV_K8S_19",
         "CKV_K8S_26",
     ),
-    says="Pods use none of the node's namespaces and ports.",
-    fix="drop hostNetwork, hostPID, hostIPC and hostPort; a Service reaches pods without them",
+    says="Pods use none of the node's namespaces, ports, processes and kernel settings.",
+    fix="drop hostNetwork, hostPID, hostIPC, hostPort, hostProcess, procMount and sysctls that are not namespaced",
 )
 def pods_share_nothing_with_the_host(resource: Resource, _: Settings) -> Iterator[Outcome]:
     def shared(node: Node) -> Iterator[Outcome]:
@@ -75,15 +92,27 @@ def pods_share_nothing_with_the_host(resource: Resource, _: Settings) -> Iterato
         for declared in container.at("ports").elements():
             if (host := declared.at("hostPort")).number():
                 yield Finding(host, "no host port")
+        context = container.at("securityContext")
+        yield from shared(context.at("windowsOptions", "hostProcess"))
+        if (mount := context.at("procMount")).text() not in (None, "", "Default"):
+            yield Finding(mount, '"Default"')
+
+    def kernel(pod: Node) -> Iterator[Outcome]:
+        context = pod.at("securityContext")
+        yield from shared(context.at("windowsOptions", "hostProcess"))
+        for setting in context.at("sysctls").elements():
+            if (name := setting.at("name")).text() not in SAFE_SYSCTLS:
+                yield Finding(name, f"one of {', '.join(SAFE_SYSCTLS)}")
 
     yield from _pods(resource, lambda pod: each([pod.at(key) for key in ("hostNetwork", "hostPID", "hostIPC")], shared))
+    yield from _pods(resource, kernel)
     yield from _containers(resource, port)
 
 
-def _host_paths(resource: Resource, judge: Callable[[Node], Iterator[Outcome]]) -> Iterator[Outcome]:
+def _host_paths(resource: Resource, check: Callable[[Node], Iterator[Outcome]]) -> Iterator[Outcome]:
     for pod in resource.pods:
         yield from each(
-            [pod], lambda pod: each([volume.at("hostPath") for volume in pod.at("volumes").elements()], judge)
+            [pod], lambda pod: each([volume.at("hostPath") for volume in pod.at("volumes").elements()], check)
         )
 
 
@@ -100,14 +129,14 @@ def _is_fabric_device(path: str) -> bool:
     fix="use a claim, or an emptyDir (of medium Memory for /dev/shm)",
 )
 def pods_no_host_paths(resource: Resource, _: Settings) -> Iterator[Outcome]:
-    def judge(host: Node) -> Iterator[Outcome]:
+    def check(host: Node) -> Iterator[Outcome]:
         if host.absent:
             return
         path = host.at("path")
         if not _is_fabric_device(path.text() or ""):
             yield Finding(path, "no path of the node")
 
-    yield from _host_paths(resource, judge)
+    yield from _host_paths(resource, check)
 
 
 @rule(
@@ -118,12 +147,12 @@ def pods_no_host_paths(resource: Resource, _: Settings) -> Iterator[Outcome]:
     fix="request vpc.amazonaws.com/efa (or rdma/...) under resources.limits and drop the volume",
 )
 def pods_no_fabric_devices_by_path(resource: Resource, _: Settings) -> Iterator[Outcome]:
-    def judge(host: Node) -> Iterator[Outcome]:
+    def check(host: Node) -> Iterator[Outcome]:
         path = host.at("path")
         if _is_fabric_device(path.text() or ""):
             yield Finding(path, "devices from the plugin")
 
-    yield from _host_paths(resource, judge)
+    yield from _host_paths(resource, check)
 
 
 def _setting(container: Node, pod: Node, *keys: str) -> Node:
@@ -141,11 +170,11 @@ def _setting(container: Node, pod: Node, *keys: str) -> Node:
     fix="set securityContext.allowPrivilegeEscalation to false",
 )
 def pods_no_privilege_escalation(resource: Resource, _: Settings) -> Iterator[Outcome]:
-    def judge(container: Node, _: Node) -> Iterator[Outcome]:
+    def check(container: Node, _: Node) -> Iterator[Outcome]:
         if (allowed := container.at("securityContext", "allowPrivilegeEscalation")).boolean() is not False:
             yield Finding(allowed, "false")
 
-    yield from _containers(resource, judge)
+    yield from _containers(resource, check)
 
 
 @rule(
@@ -157,14 +186,14 @@ def pods_no_privilege_escalation(resource: Resource, _: Settings) -> Iterator[Ou
     fix="set securityContext.runAsNonRoot to true, with a runAsUser above 0",
 )
 def pods_run_as_non_root(resource: Resource, _: Settings) -> Iterator[Outcome]:
-    def judge(container: Node, pod: Node) -> Iterator[Outcome]:
+    def check(container: Node, pod: Node) -> Iterator[Outcome]:
         user, non_root = _setting(container, pod, "runAsUser"), _setting(container, pod, "runAsNonRoot")
         if user.number() == 0:
             yield Finding(user, "a user above 0")
         elif not user.number() and not non_root.boolean():
             yield Finding(non_root, "true")
 
-    yield from _containers(resource, judge)
+    yield from _containers(resource, check)
 
 
 @rule(
@@ -176,12 +205,12 @@ def pods_run_as_non_root(resource: Resource, _: Settings) -> Iterator[Outcome]:
     fix="set securityContext.seccompProfile.type to RuntimeDefault",
 )
 def pods_filter_system_calls(resource: Resource, _: Settings) -> Iterator[Outcome]:
-    def judge(container: Node, pod: Node) -> Iterator[Outcome]:
+    def check(container: Node, pod: Node) -> Iterator[Outcome]:
         profile = _setting(container, pod, "seccompProfile", "type")
         if profile.text() not in ("RuntimeDefault", "Localhost"):
             yield Finding(profile, '"RuntimeDefault"')
 
-    yield from _containers(resource, judge)
+    yield from _containers(resource, check)
 
 
 @rule(
@@ -193,12 +222,12 @@ def pods_filter_system_calls(resource: Resource, _: Settings) -> Iterator[Outcom
     fix="set securityContext.capabilities.drop to [ALL]",
 )
 def pods_drop_capabilities(resource: Resource, _: Settings) -> Iterator[Outcome]:
-    def judge(container: Node, _: Node) -> Iterator[Outcome]:
+    def check(container: Node, _: Node) -> Iterator[Outcome]:
         dropped = container.at("securityContext", "capabilities", "drop")
         if "ALL" not in {name.upper() for name in dropped.texts()}:
             yield Finding(dropped, '"ALL" among them')
 
-    yield from _containers(resource, judge)
+    yield from _containers(resource, check)
 
 
 @rule(
@@ -212,12 +241,12 @@ def pods_drop_capabilities(resource: Resource, _: Settings) -> Iterator[Outcome]
     parameters={"allowed": {"type": "array", "items": {"type": "string"}, "default": ["NET_BIND_SERVICE"]}},
 )
 def pods_add_no_capabilities(resource: Resource, settings: Settings) -> Iterator[Outcome]:
-    def judge(container: Node, _: Node) -> Iterator[Outcome]:
+    def check(container: Node, _: Node) -> Iterator[Outcome]:
         for added in container.at("securityContext", "capabilities", "add").elements():
             if (added.text() or "").removeprefix("CAP_") not in settings["allowed"]:
                 yield Finding(added, f"one of {', '.join(settings['allowed']) or 'none'}")
 
-    yield from _containers(resource, judge)
+    yield from _containers(resource, check)
 
 
 @rule(
@@ -229,7 +258,7 @@ def pods_add_no_capabilities(resource: Resource, settings: Settings) -> Iterator
     fix="set resources.limits.memory and resources.requests.cpu, and the same number of cards in both",
 )
 def pods_state_their_needs(resource: Resource, _: Settings) -> Iterator[Outcome]:
-    def judge(container: Node, _: Node) -> Iterator[Outcome]:
+    def check(container: Node, _: Node) -> Iterator[Outcome]:
         resources = container.at("resources")
         limits, requests = resources.at("limits"), resources.at("requests")
         for node in (limits.at("memory"), requests.at("cpu")):
@@ -241,7 +270,7 @@ def pods_state_their_needs(resource: Resource, _: Settings) -> Iterator[Outcome]
             if name.startswith(ACCELERATORS) and str(asked.value) != str(limits.at(name).value):
                 yield Finding(limits.at(name), f"the {asked.value} that are requested")
 
-    yield from _containers(resource, judge)
+    yield from _containers(resource, check)
 
 
 @rule(
@@ -253,7 +282,7 @@ def pods_state_their_needs(resource: Resource, _: Settings) -> Iterator[Outcome]
     fix="set automountServiceAccountToken to false, or serviceAccountName to an account made for it",
 )
 def pods_have_an_identity(resource: Resource, _: Settings) -> Iterator[Outcome]:
-    def judge(pod: Node) -> Iterator[Outcome]:
+    def check(pod: Node) -> Iterator[Outcome]:
         account, mounted = pod.at("serviceAccountName"), pod.at("automountServiceAccountToken")
         if mounted.boolean() is False:
             return
@@ -261,7 +290,7 @@ def pods_have_an_identity(resource: Resource, _: Settings) -> Iterator[Outcome]:
         if not named or account.value == "default":
             yield Finding(mounted, "false, as the pod uses the namespace's default account")
 
-    yield from _pods(resource, judge)
+    yield from _pods(resource, check)
 
 
 @rule(
@@ -302,7 +331,7 @@ REGISTRIES = [
     parameters={"registries": {"type": "array", "items": {"type": "string"}, "default": REGISTRIES}},
 )
 def pods_run_pinned_images(resource: Resource, settings: Settings) -> Iterator[Outcome]:
-    def judge(container: Node, _: Node) -> Iterator[Outcome]:
+    def check(container: Node, _: Node) -> Iterator[Outcome]:
         image = container.at("image")
         text = image.text()
         if not text:
@@ -315,7 +344,7 @@ def pods_run_pinned_images(resource: Resource, settings: Settings) -> Iterator[O
         if not any(fnmatchcase(text, pattern) for pattern in settings["registries"]):
             yield Finding(image, f"a registry of {', '.join(settings['registries'])}")
 
-    yield from _containers(resource, judge)
+    yield from _containers(resource, check)
 
 
 @rule(
@@ -327,11 +356,11 @@ def pods_run_pinned_images(resource: Resource, settings: Settings) -> Iterator[O
     fix="mount the secret as a volume and read the file",
 )
 def pods_read_secrets_from_files(resource: Resource, _: Settings) -> Iterator[Outcome]:
-    def judge(container: Node, _: Node) -> Iterator[Outcome]:
+    def check(container: Node, _: Node) -> Iterator[Outcome]:
         references = [entry.at("valueFrom", "secretKeyRef", "name") for entry in container.at("env").elements()]
         references += [entry.at("secretRef", "name") for entry in container.at("envFrom").elements()]
         for reference in references:
             if not reference.absent:
                 yield Finding(reference, "a volume with that secret")
 
-    yield from _containers(resource, judge)
+    yield from _containers(resource, check)

@@ -46,9 +46,9 @@ def registry_images_scanned(stack: Stack, _: Settings) -> Iterator[Outcome]:
     if any(rules.at("rules").elements() for rules in stack.of(REGISTRY_SCANNING)):
         return
 
-    def judge(repository: Resource) -> Iterator[Outcome]:
+    def check(repository: Resource) -> Iterator[Outcome]:
         scan = repository.at("imageScanningConfiguration", "scanOnPush")
         if not scan.boolean():
             yield Finding(scan, "true")
 
-    yield from each_resource(stack.of(REPOSITORY), judge)
+    yield from each_resource(stack.of(REPOSITORY), check)

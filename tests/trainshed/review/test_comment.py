@@ -256,7 +256,12 @@ def test_a_change_to_what_has_no_price_is_not_told_as_a_saving() -> None:
 
 
 def test_a_jump_in_cost_breaks_the_ceiling_of_the_environment() -> None:
-    found = made([group(nodes=4)], [group(nodes=1250)])
+    budget = resource(
+        "aws:budgets/budget:Budget",
+        "budget",
+        {"budgetType": "COST", "limitAmount": "60000000", "limitUnit": "USD", "timeUnit": "MONTHLY"},
+    )
+    found = made([budget, group(nodes=4)], [budget, group(nodes=1250)])
     assert "cost-change-within-ceiling" in {each.violation.rule for each in found.findings}
 
 

@@ -58,6 +58,8 @@ EDITS = (
         "monthly_usd: 20000000",
         "no change in cost; **30.38 M a month over the stack's budget**",
         "2.5 x the budget",
+        "`monthly-cost-within-ceiling` (critical)",
+        passes=False,
     ),
     edit(
         "a block that grows",
@@ -241,8 +243,6 @@ EDITS = (
         "zones: [usw2-az1, usw2-az2, usw2-az3, usw2-az4]\n    egress",
         "`subnetIds`",
         "from network-nodes-usw2-az1",
-        "gateways-counted",
-        passes=False,
         never=('["&lt;unknown&gt;"', *NO_DANGER),
     ),
     Edit(

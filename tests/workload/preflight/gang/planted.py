@@ -71,24 +71,11 @@ def run(
     port, messages = free_port(), folder / "messages"
     messages.mkdir(parents=True, exist_ok=True)
     chosen = {**LIMITS, **(limits or {})}
-    processes: dict[int, subprocess.Popen[str]] = {}
     started = time.monotonic()
-    for rank in range(members):
-        driver = "570.1" if fault == "version-skewed" and rank == bad else "580.2"
-        program = THROTTLED if fault == "throttled" and rank == bad else GATE
-        command = [python, program, "--gang", "--rank", rank, "--nodes", members, "--host", "127.0.0.1", "--port", port]
-        command += ["--message", messages / str(rank), "--root", node_root(folder, driver)]
-        command += [word for pair in chosen.items() for word in pair]
-        if rank == 0:
-            command += ["--report", folder / "report.json"]
-        environment = {**os.environ, "NODE_NAME": f"node-{rank}", "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
-        processes[rank] = subprocess.Popen(
-            [str(word) for word in [*command, *more]],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE if rank == 0 else subprocess.DEVNULL,
-            text=True,
-            env=environment,
-        )
+    processes = {
+        rank: _started(python, rank, members, fault if rank == bad else None, folder, port, chosen, more)
+        for rank in range(members)
+    }
     log: list[str] = []
 
     def follow() -> None:
@@ -116,13 +103,47 @@ def run(
                 process.kill()
             process.wait()
     follower.join(5)
-    found = {}
+    found = _messages(messages, members)
+    return Run(codes, report.agreed(found.values()), seconds, "".join(log), found)
+
+
+def _started(
+    python: str,
+    rank: int,
+    members: int,
+    fault: str | None,
+    folder: Path,
+    port: int,
+    limits: Mapping[str, float],
+    more: Sequence[object],
+) -> subprocess.Popen[str]:
+    """One worker's gate; `fault` is its own."""
+    driver = "570.1" if fault == "version-skewed" else "580.2"
+    program = THROTTLED if fault == "throttled" else GATE
+    command = [python, program, "--gang", "--rank", rank, "--nodes", members, "--host", "127.0.0.1", "--port", port]
+    command += ["--message", folder / "messages" / str(rank), "--root", node_root(folder, driver)]
+    command += [word for pair in limits.items() for word in pair]
+    if rank == 0:
+        command += ["--report", folder / "report.json"]
+    environment = {**os.environ, "NODE_NAME": f"node-{rank}", "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        [str(word) for word in [*command, *more]],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE if rank == 0 else subprocess.DEVNULL,
+        text=True,
+        env=environment,
+    )
+
+
+def _messages(folder: Path, members: int) -> dict[int, Any]:
+    """What each worker left as its last word, by rank; those that wrote none are left out."""
+    found: dict[int, Any] = {}
     for rank in range(members):
-        file = messages / str(rank)
+        file = folder / str(rank)
         value = report.read(file.read_text()) if file.exists() else None
         if value is not None:
             found[rank] = value
-    return Run(codes, report.agreed(found.values()), seconds, "".join(log), found)
+    return found
 
 
 def case(seed: int, members: int = 8) -> dict[str, Any]:
