@@ -27,9 +27,9 @@ def put(config: dict[str, Any], path: str, value: Any) -> None:
         holder = holder[step] if isinstance(step, int) else holder.setdefault(step, {})
     last = steps[-1]
     if value is GONE:
-        if not isinstance(holder, dict) or last in holder:
+        if isinstance(last, int) or last in holder:
             del holder[last]
-    elif isinstance(holder, list) and last == len(holder):
+    elif isinstance(last, int) and last == len(holder):
         holder.append(copy.deepcopy(value))
     else:
         holder[last] = copy.deepcopy(value)
