@@ -323,8 +323,8 @@ def test_what_fsx_offers_passes(words: dict[str, Any]) -> None:
             {"deployment": "SCRATCH_2", "capacity_gib": 1200, "links": [{**SAVED, "export": ["deleted"]}]},
             (
                 "storage.lustre[0].links: what is written to SCRATCH_2 is lost with a failed server, and"
-                " no link takes /checkpoints, where jobs write, to a bucket; add a link of /checkpoints"
-                " with export: [new, changed] to the bucket checkpoints, or say expendable: true"
+                " no link takes /checkpoints, where jobs write, to a bucket; give the link of /checkpoints"
+                " export: [new, changed], or say expendable: true"
             ),
         ),
         (
@@ -335,10 +335,10 @@ def test_what_fsx_offers_passes(words: dict[str, Any]) -> None:
             },
             (
                 'storage.lustre[0].links[0].export: warning: the link of "/other" would write to the dataset bucket, '
-                "which jobs only read; take export out, or use bucket: checkpoints\n"
+                "which jobs only read; take export out, or use bucket: checkpoints with a prefix of its own\n"
                 "storage.lustre[0].links: what is written to SCRATCH_2 is lost with a failed server, and no link takes "
-                "/checkpoints, where jobs write, to a bucket; give the link of /checkpoints export: [new, changed], "
-                "use PERSISTENT_2, or say expendable: true"
+                "/checkpoints, where jobs write, to a bucket; add a link of /checkpoints with export: [new, changed] to "
+                "the bucket checkpoints, or say expendable: true"
             ),
         ),
         (
@@ -661,8 +661,8 @@ def test_persistent_storage_that_is_linked_for_import_alone_has_no_copy_of_what_
     assert ids({"lustre": [linked]}) == {
         "lustre-unsaved": (
             'storage.lustre[0].links: warning: "train" is linked to a bucket, so FSx makes no backups of it, and no '
-            "link takes /checkpoints, where jobs write, to a bucket; give the link of /checkpoints export: [new, "
-            "changed], or say expendable: true"
+            "link takes /checkpoints, where jobs write, to a bucket; add a link of /checkpoints with export: [new, "
+            "changed] to the bucket checkpoints, or say expendable: true"
         )
     }
     assert ids({"lustre": [{**linked, "links": [DATA, SAVED]}]}) == {}
