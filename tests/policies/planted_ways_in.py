@@ -262,9 +262,9 @@ WAYS_IN: tuple[Planted, ...] = (
     # What the network offers.
     Planted(
         "SSH for the world by the newer ingress rule over IPv6",
+        # CKV_AWS_24 compares the range letter by letter here, so it never finds this one.
         adding(ingress("way", ipProtocol="tcp", fromPort=22, toPort=22, cidrIpv6="::/0")),
         ("network-no-world-ingress",),
-        ("CKV_AWS_24",),
     ),
     Planted(
         "the world in two halves",
