@@ -337,8 +337,8 @@ def test_what_fsx_offers_passes(words: dict[str, Any]) -> None:
                 'storage.lustre[0].links[0].export: warning: the link of "/other" would write to the dataset bucket, '
                 "which jobs only read; take export out, or use bucket: checkpoints with a prefix of its own\n"
                 "storage.lustre[0].links: what is written to SCRATCH_2 is lost with a failed server, and no link takes "
-                "/checkpoints, where jobs write, to a bucket; add a link of /checkpoints with export: [new, changed] to "
-                "the bucket checkpoints, or say expendable: true"
+                "/checkpoints, where jobs write, to a bucket; add a link of /checkpoints with export: [new, changed] "
+                "to the bucket checkpoints, or say expendable: true"
             ),
         ),
         (
