@@ -63,9 +63,10 @@ class Network(pulumi.ComponentResource):
         spec = args.spec
 
         self._vpc = vpc = self._declare_vpc()
-        ranges = self._compute_ranges()
+        ranges = self._further_ranges()
+        further = {"compute", "nodes"} if spec.node_cidr else {"compute"}
         self._subnets = {
-            (each.kind, each.zone): self._subnet(each, ranges if each.kind == "compute" else [])
+            (each.kind, each.zone): self._subnet(each, ranges if each.kind in further else [])
             for each in self.plan.subnets
         }
         gateways = self._public()
@@ -83,7 +84,7 @@ class Network(pulumi.ComponentResource):
             children=self._children,
         )
         groups.declare(
-            ranges=sorted({spec.cidr, *spec.compute_cidrs, *args.remote_cidrs}),
+            ranges=sorted({*spec.ranges, *args.remote_cidrs}),
             remote=sorted(set(args.remote_cidrs)),
             to_internet=spec.egress == "nat",
             s3_prefix_list=s3.prefix_list_id,
@@ -115,13 +116,13 @@ class Network(pulumi.ComponentResource):
             opts=self._children,
         )
 
-    def _compute_ranges(self) -> list[pulumi.Resource]:
-        """The VPC's further address ranges, which compute subnets wait for."""
+    def _further_ranges(self) -> list[pulumi.Resource]:
+        """The VPC's further address ranges, which the subnets in them wait for."""
         return [
             aws.ec2.VpcIpv4CidrBlockAssociation(
                 f"{self._prefix}-range-{cidr}", vpc_id=self._vpc.id, cidr_block=cidr, opts=self._children
             )
-            for cidr in sorted(set(self._args.spec.compute_cidrs))
+            for cidr in sorted(set(self._args.spec.further_cidrs))
         ]
 
     def subnet_ids(self, kind: Kind, zone: str) -> pulumi.Output[str]:

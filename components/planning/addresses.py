@@ -84,6 +84,11 @@ def management(cidr: str, zone: str) -> dict[Kind, IPv4Network]:
     return {"nodes": nodes, "public": public, "control": control}
 
 
+def node_room(length: int) -> int:
+    """Addresses of a zone's node subnet in a `node_cidr` of this length."""
+    return _room(length + 3)
+
+
 def smallest_management(nodes: int, control: int) -> int:
     """The longest prefix of a management range whose slots hold this many node and control addresses in one zone."""
     fits = (
@@ -108,7 +113,7 @@ def plan(spec: NetworkSpec, compute: Iterable[AddressNeed] = ()) -> AddressPlan:
     """
     kinds: tuple[Kind, ...] = ("nodes", "public", "control") if spec.egress == "nat" else ("nodes", "control")
     subnets = [
-        Subnet(kind=kind, zone=zone, cidr=str(management(spec.cidr, zone)[kind]))
+        Subnet(kind=kind, zone=zone, cidr=str(_of_management(spec, zone, kind)))
         for zone in sorted(set(spec.zones))
         for kind in kinds
         if kind != "control" or zone in regions.control_zones([zone])
@@ -116,6 +121,12 @@ def plan(spec: NetworkSpec, compute: Iterable[AddressNeed] = ()) -> AddressPlan:
     placed, unplaced, whole = _compute(spec, {need.zone: need for need in compute})
     subnets += [Subnet(kind="compute", zone=zone, cidr=str(network)) for zone, network in sorted(placed.items())]
     return AddressPlan(subnets=tuple(subnets), unplaced=unplaced, whole=whole)
+
+
+def _of_management(spec: NetworkSpec, zone: str, kind: Kind) -> IPv4Network:
+    if kind == "nodes" and spec.node_cidr:
+        return _slot_of(IPv4Network(spec.node_cidr), zone)
+    return management(spec.cidr, zone)[kind]
 
 
 def _compute(
@@ -208,7 +219,7 @@ def service_cidr(stack: StackSpec) -> str | None:
     if stack.cluster and stack.cluster.service_cidr:
         return stack.cluster.service_cidr
     network = stack.network
-    return service_range((*((network.cidr, *network.compute_cidrs) if network else ()), *remote_ranges(stack)))
+    return service_range((*(network.ranges if network else ()), *remote_ranges(stack)))
 
 
 PRIVATE = tuple(IPv4Network(each) for each in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))

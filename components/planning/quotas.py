@@ -242,8 +242,8 @@ def _network(stack: StackSpec, cat: Catalog) -> Iterator[QuotaRow]:
         return
     services = [each.service for each in endpoints.needed(stack) if each.service != endpoints.GATEWAY]
     yield _row(cat.limits.interface_endpoints_per_vpc, len(services), ", ".join(services))
-    ranges = 1 + len(network.compute_cidrs)
-    yield _row(cat.limits.cidrs_per_vpc, ranges, f"cidr 1 + compute_cidrs {len(network.compute_cidrs)}")
+    words = f"cidr 1 + {'node_cidr 1 + ' if network.node_cidr else ''}compute_cidrs {len(network.compute_cidrs)}"
+    yield _row(cat.limits.cidrs_per_vpc, len(network.ranges), words)
     if network.egress != "isolated":
         gateways = len(network.zones) if network.nat_gateways == "per-zone" else 1
         yield _row(cat.limits.elastic_addresses_per_region, gateways, f"NAT gateways {gateways}")

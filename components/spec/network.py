@@ -26,6 +26,13 @@ class NetworkSpec(Spec):
         default="10.0.0.0/16",
         description="management network: control-plane interfaces, system nodes, endpoints, load balancers",
     )
+    node_cidr: Cidr | None = Field(
+        default=None,
+        description=(
+            "a further range for nodes without cards and their pods, where cidr has no room for them; to set it later"
+            " moves their subnets, and with them the nodes"
+        ),
+    )
     compute_cidrs: tuple[Cidr, ...] = Field(
         default=("100.64.0.0/16",),
         min_length=1,
@@ -45,3 +52,13 @@ class NetworkSpec(Spec):
         default=(), description="further AWS services to reach through interface endpoints, such as [secretsmanager]"
     )
     flow_log_days: LogDays = Field(default=30, description="how long flow logs are kept")
+
+    @property
+    def further_cidrs(self) -> tuple[str, ...]:
+        """Ranges of the VPC beside its first."""
+        return (*((self.node_cidr,) if self.node_cidr else ()), *self.compute_cidrs)
+
+    @property
+    def ranges(self) -> tuple[str, ...]:
+        """Every range of the VPC, its first before the others."""
+        return (self.cidr, *self.further_cidrs)

@@ -33,6 +33,9 @@ def review(stack: str, *, base: str, head: str | None = None, shape: Format = "m
         found = _review(stack, base, head, Path.cwd())
     except Unusable as problem:
         print(problem, file=sys.stderr)
+        if shape == "json":
+            told = {"id": "review-impossible", "severity": "error", "path": "", "said": str(problem), "hint": ""}
+            print(json.dumps({"stack": _name(stack), "passes": False, "problems": [told]}, ensure_ascii=False))
         return problem.code
     print(
         json.dumps(found.as_json(), ensure_ascii=False) if shape == "json" else comment(found),

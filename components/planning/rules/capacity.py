@@ -274,7 +274,8 @@ def spot_can_be_lost(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
                 id="spot-unfit",
                 path=key,
                 said=said,
-                hint="use reservation, block or on-demand; spot is for preprocessing",
+                hint=f"use reservation or block, or on-demand with nodes: {{min: 0, max: {pool.max_nodes}}};"
+                " spot is for preprocessing",
             )
             continue
         if pool.purpose == "finetuning":
@@ -314,6 +315,8 @@ def on_demand_is_meant(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             or not nodes.fixed_nodes(pool)
         ):
             continue
+        if pool.autoscaled and pool.min_nodes == pool.spares:
+            continue  # nodes that stand by are what spares are
         machine = machines[0]
         price = cat.price(machine.name, stack.region)
         count = nodes.fixed_nodes(pool)

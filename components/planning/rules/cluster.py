@@ -111,7 +111,7 @@ def endpoint_is_closed(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     for index, cidr in enumerate(endpoint.allowed_cidrs):
         if cidr == WORLD:
             said = "0.0.0.0/0 opens the API to the whole world"
-            hint = "name the ranges that may reach it, or set endpoint.public: false"
+            hint = "name the ranges that may reach it, or set endpoint.public: false and take them out"
             yield Problem(id="endpoint-open", path=f"{path}[{index}]", said=said, hint=hint)
     if endpoint.allowed_cidrs and not endpoint.public:
         said = "ranges are named for the public address, and endpoint.public is false"

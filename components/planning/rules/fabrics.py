@@ -143,7 +143,7 @@ def efa_is_whole(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
         most = machine.network.max_efa
         if not Pool(pool, cat).has_efa:
             said = f'pool "{pool.name}" has no EFA'
-            yield Problem(id="efa-count", path=where, said=said, hint="take it out, or use fabric: efa")
+            yield Problem(id="efa-count", path=where, said=said, hint="take it out")
         elif pool.efa_interfaces > most:
             said = f"{machine.name} takes {most} EFA interfaces, not {pool.efa_interfaces}"
             yield Problem(id="efa-count", path=where, said=said, hint=f"use {most}, or leave it out")

@@ -7,6 +7,7 @@ from typing import Final
 
 from components.catalog import Catalog
 from components.catalog.lustre import Deployment
+from components.file_systems.lustre import other_kind
 from components.file_systems.lustre import plan as lustre_plan
 from components.naming import listed
 from components.planning.rules.registry import rule
@@ -70,17 +71,23 @@ def storage_type_exists(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
                     id="lustre-storage",
                     path=f"{path}.storage",
                     said=said,
-                    hint="use deployment PERSISTENT_2, or storage SSD",
+                    hint=_instead(system, cat, {"deployment": "PERSISTENT_2"}, {"storage": "SSD"}),
                 )
         elif cat.lustre.deployment(system.deployment, system.storage) is None:
             said = f"{system.deployment} has no {_STORAGE[system.storage]}"
-            hint = "use deployment PERSISTENT_1, or storage SSD" if system.storage == "HDD" else "use storage SSD"
+            hint = _instead(system, cat, {"storage": "SSD"}, {"deployment": "PERSISTENT_1"})
             yield Problem(id="lustre-storage", path=f"{path}.storage", said=said, hint=hint)
         if system.drive_cache and system.storage != "HDD":
             said = f"a drive cache stands before HDD, and {_kind(system, throughput=False)} has none"
-            yield Problem(
-                id="lustre-drive-cache", path=f"{path}.drive_cache", said=said, hint="take it out, or use storage HDD"
-            )
+            hint = _instead(system, cat, {"storage": "HDD"}, before="take it out")
+            yield Problem(id="lustre-drive-cache", path=f"{path}.drive_cache", said=said, hint=hint)
+
+
+def _instead(system: LustreSpec, cat: Catalog, *changes: dict[str, str], before: str = "") -> str:
+    """Kinds that FSx has, each with what else must change for it, after what may be done in place."""
+    kinds = [words for each in changes if (words := other_kind.words(system, cat, **each))]
+    found = [f"use {', or '.join(kinds)}"] if kinds else []
+    return ", or ".join([before, *found] if before else found)
 
 
 def deployment_of(system: LustreSpec, cat: Catalog) -> Deployment | None:
@@ -114,11 +121,12 @@ def throughput_is_offered(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
                 said = (
                     f"throughput_mbps is intelligent tiering's; {_kind(system, throughput=False)} is bought by the TiB"
                 )
-                hint = "use throughput_mbps_per_tib" if deployment.throughputs else "take it out"
+                hint = "use throughput_mbps_per_tib" if deployment.throughputs and chosen is None else "take it out"
                 yield Problem(id="lustre-throughput-kind", path=f"{path}.throughput_mbps", said=said, hint=hint)
         elif system.tiered and chosen is not None:
             said = "intelligent tiering has no size that a throughput per TiB could refer to"
-            yield Problem(id="lustre-throughput-kind", path=where, said=said, hint="use throughput_mbps")
+            hint = "use throughput_mbps" if system.throughput_mbps is None else "take it out"
+            yield Problem(id="lustre-throughput-kind", path=where, said=said, hint=hint)
 
 
 @rule(each="storage.lustre")
@@ -157,7 +165,7 @@ def efa_has_what_it_needs(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
                 id="lustre-efa",
                 path=f"{path}.efa",
                 said=said,
-                hint="use deployment PERSISTENT_2 with storage SSD, or efa: false",
+                hint=_instead(system, cat, {"deployment": "PERSISTENT_2", "storage": "SSD"}, before="set efa: false"),
             )
         elif not lustre_plan.has_metadata_mode(system):
             said = f'Lustre "{system.version}" has no metadata configuration, without which EFA can\'t be had'
@@ -184,7 +192,7 @@ def metadata_is_offered(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
                 id="lustre-metadata",
                 path=where,
                 said=said,
-                hint="take metadata_iops out, or use deployment PERSISTENT_2",
+                hint=_instead(system, cat, {"deployment": "PERSISTENT_2"}, before="take metadata_iops out"),
             )
         elif system.metadata_iops not in offered:
             said = f"{system.metadata_iops} metadata IOPS are not offered by {_kind(system, throughput=False)}"
@@ -315,12 +323,12 @@ def links_attach(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
         deployment = deployment_of(system, cat)
         if system.links and system.tiered:
             said = "intelligent tiering takes no links to buckets"
-            yield Problem(id="lustre-links", path=f"{path}.links", said=said, hint="take links out, or use storage SSD")
+            hint = _instead(system, cat, {"storage": "SSD"}, before="take links out")
+            yield Problem(id="lustre-links", path=f"{path}.links", said=said, hint=hint)
         elif system.links and deployment and not deployment.associations:
             said = f"{system.deployment} takes no links to buckets"
-            yield Problem(
-                id="lustre-links", path=f"{path}.links", said=said, hint="use SCRATCH_2, PERSISTENT_1 or PERSISTENT_2"
-            )
+            others = [{"deployment": each} for each in ("SCRATCH_2", "PERSISTENT_1", "PERSISTENT_2")]
+            yield Problem(id="lustre-links", path=f"{path}.links", said=said, hint=_instead(system, cat, *others))
         if len(system.links) > most:
             said = f"{len(system.links)} links; a file system takes {most}"
             hint = "link folders higher up, which hold several of these"
@@ -333,7 +341,7 @@ def links_attach(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
                 yield Problem(id="lustre-link-idle", path=f"{path}.links[{index}]", said=said, hint=hint)
             if link.export_events and link.bucket == "datasets":
                 said = f'the link of "{link.path}" would write to the dataset bucket, which jobs only read'
-                hint = "take export out, or use bucket: checkpoints"
+                hint = "take export out, or use bucket: checkpoints with a prefix of its own"
                 yield Problem(
                     id="lustre-link-writes",
                     path=f"{path}.links[{index}].export",
@@ -384,12 +392,12 @@ def what_jobs_write_is_saved(stack: StackSpec, cat: Catalog) -> Iterator[Problem
         )
         where = f"{path}.links" if system.links else f"{path}.deployment"
         said = f"{why}, and no link takes {folder}, where jobs write, to a bucket"
-        hint = (
-            f"add a link of {folder} with export: [new, changed]"
-            if not system.links
-            else f"give the link of {folder} export: [new, changed]"
-        )
-        other = "use PERSISTENT_2, or say expendable: true" if system.scratch else "or say expendable: true"
+        linked = any(link.path == folder for link in system.links)
+        export = f"{folder}{' ' if linked else ' with '}export: [new, changed]"
+        hint = f"give the link of {export}" if linked else f"add a link of {export} to the bucket checkpoints"
+        other = "or say expendable: true"
+        if not system.links:
+            other = f"{_instead(system, cat, {'deployment': 'PERSISTENT_2'})}, {other}"
         yield Problem(
             id="lustre-scratch-unsaved" if system.scratch else "lustre-unsaved",
             path=where,
@@ -429,7 +437,7 @@ def exports_meet_nowhere(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
                     id="lustre-exports-meet",
                     path=f"{path}.links[{index}].prefix",
                     said=said,
-                    hint=f"give each a prefix of its own, such as /{system.name}",
+                    hint=f"give each a prefix of its own, such as /{other.name} and /{system.name}",
                 )
                 break
             seen.append((path, system, link))

@@ -6,7 +6,7 @@ AWS restricts ranges; each text names a range that it would accept.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from ipaddress import IPv4Network
 from itertools import combinations
 from math import ceil
@@ -88,13 +88,19 @@ def zones_are_of_the_region(stack: StackSpec, cat: Catalog) -> Iterator[Problem]
                 id="zone-of-another-region",
                 path=path,
                 said=said,
-                hint=f"zones of {stack.region} are {', '.join(known)}",
+                hint=_others(stack.network.zones, known),
             )
         elif zone not in known:
             said = f"{zone} is no zone of {stack.region} that the catalog knows"
             yield Problem(
                 id="zone-unknown", path=path, said=said, hint=f"it knows {', '.join(known)}", severity="warning"
             )
+
+
+def _others(used: Sequence[str], known: Sequence[str]) -> str:
+    """Zones of the region that the network doesn't have yet."""
+    free = [zone for zone in known if zone not in used]
+    return f"use {listed(free, 'or')}" if free else "take it out: every zone of the region is there"
 
 
 def _not_in_network(path: str, zone: str, zones: tuple[str, ...]) -> Problem:
@@ -114,6 +120,8 @@ def _ranges(stack: StackSpec) -> list[tuple[str, str]]:
     if stack.network is None:
         return []
     found = [("network.cidr", stack.network.cidr)]
+    if stack.network.node_cidr:
+        found.append(("network.node_cidr", stack.network.node_cidr))
     found += [(f"network.compute_cidrs[{index}]", cidr) for index, cidr in enumerate(stack.network.compute_cidrs)]
     if stack.form.kind == "hybrid":
         for index, each in enumerate(stack.form.remote_networks):
@@ -172,6 +180,7 @@ def ranges_are_legal(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
         return
     for path, cidr in [
         ("network.cidr", network.cidr),
+        *((("network.node_cidr", network.node_cidr),) if network.node_cidr else ()),
         *((f"network.compute_cidrs[{i}]", each) for i, each in enumerate(network.compute_cidrs)),
     ]:
         length = IPv4Network(cidr).prefixlen
@@ -186,14 +195,10 @@ def ranges_are_legal(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
             yield Problem(id="range-size", path=path, said=said, hint=hint)
         elif _within(cidr, _NOBODYS):
             said = f"{cidr} holds addresses that no machine on a network can have"
-            free = (
-                "10.0.0.0/16"
-                if path == "network.cidr"
-                else addresses.next_range([network.cidr, *network.compute_cidrs])
-            )
+            free = "10.0.0.0/16" if path == "network.cidr" else addresses.next_range(network.ranges)
             yield Problem(id="range-unusable", path=path, said=said, hint=f"use a range such as {free}")
         elif path != "network.cidr" and (barred := addresses.restricted(network.cidr, cidr)):
-            free = addresses.next_range([network.cidr, *network.compute_cidrs])
+            free = addresses.next_range(network.ranges)
             said = f"AWS adds no range inside {barred} to a VPC of {network.cidr}"
             yield Problem(
                 id="range-restricted",
@@ -202,11 +207,11 @@ def ranges_are_legal(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
                 hint=f"use one of 100.64.0.0/10, such as {free}",
             )
     limit = cat.limits.cidrs_per_vpc
-    count = 1 + len(set(network.compute_cidrs))
+    count = len(set(network.ranges))
     if count > limit.value:
         said = (
-            f"{count} ranges in one VPC (the management range and {count - 1} for compute), and a new account has room"
-            f" for {limit.value}"
+            f"{count} ranges in one VPC ({count - 1} beside the management range), and a new account has room for"
+            f" {limit.value}"
         )
         hint = f"ask for more through Service Quotas {limit.code}, or use fewer, larger ranges"
         yield Problem(id="ranges-too-many", path="network.compute_cidrs", said=said, hint=hint, severity="warning")
@@ -234,10 +239,12 @@ def management_range_has_room(stack: StackSpec, cat: Catalog) -> Iterator[Proble
     if network is None or not _machines_known(stack, cat) or IPv4Network(network.cidr).prefixlen < addresses.LARGEST:
         return
     fullest = max(management_needs(stack, cat), key=lambda need: (need.addresses, need.zone))
+    if network.node_cidr:
+        yield from _node_range_has_room(stack, cat, network.node_cidr, fullest)
     interfaces = len(endpoints.interfaces(endpoints.needed(stack)))
     control = control_need(interfaces)
     length = IPv4Network(network.cidr).prefixlen
-    smallest = addresses.smallest_management(fullest.addresses, control)
+    smallest = addresses.smallest_management(0 if network.node_cidr else fullest.addresses, control)
     if length <= smallest:
         return
     half, quarter = (max(0, 2 ** (32 - length - cut) - addresses.RESERVED) for cut in (4, 5))
@@ -254,11 +261,27 @@ def management_range_has_room(stack: StackSpec, cat: Catalog) -> Iterator[Proble
     yield Problem(id="range-too-small", path="network.cidr", said=said, hint=hint)
 
 
+def _node_range_has_room(stack: StackSpec, cat: Catalog, cidr: str, fullest: AddressNeed) -> Iterator[Problem]:
+    length = IPv4Network(cidr).prefixlen
+    room = addresses.node_room(length) if length + 3 <= addresses.SMALLEST else 0
+    if room < fullest.addresses:
+        said = (
+            f"{cidr} is too small: {fullest.zone} needs {fullest.addresses:,} node addresses"
+            f" ({fullest.arithmetic}), and an eighth of the range has {max(0, room):,}"
+        )
+        largest = addresses.node_room(addresses.LARGEST) >= fullest.addresses
+        hint = f"use a /{addresses.LARGEST}" if largest else _beyond_every_range(stack, cat, fullest)
+        yield Problem(id="range-too-small", path="network.node_cidr", said=said, hint=hint)
+
+
 def _beyond_every_range(stack: StackSpec, cat: Catalog, fullest: AddressNeed) -> str:
-    """What to do about nodes that no management range holds: AWS takes none above a /16, and nodes without cards live
-    in the management range alone, whatever ranges there are for compute.
+    """What to do about nodes that no management range holds: AWS takes none above a /16. A further range gives each
+    zone twice as much, and beyond that only zones or fewer nodes help.
     """
-    room = 2 ** (32 - addresses.LARGEST - 4) - addresses.RESERVED
+    network = stack.network
+    room = addresses.node_room(addresses.LARGEST)
+    if network and room >= fullest.addresses and (free := addresses.next_range(network.ranges)):
+        return f"give these nodes a range of their own: node_cidr: {free}"
     generic = "no range is large enough: spread the pools over more zones, or use fewer nodes"
     crowd = [pool for _, pool in on_aws(stack) if Pool(pool, cat).machines and not Pool(pool, cat).in_compute_network]
     if not crowd:
@@ -271,7 +294,7 @@ def _beyond_every_range(stack: StackSpec, cat: Catalog, fullest: AddressNeed) ->
         return generic
     key = "nodes.max" if pool.autoscaled else "nodes"
     hint = (
-        f'a /16, the largest, has room for {each_zone:,} nodes of pool "{pool.name}" in each zone: use'
+        f'a node_cidr of /16, the largest, has room for {each_zone:,} nodes of pool "{pool.name}" in each zone: use'
         f" {key}: {each_zone * zones:,} at most, and larger machines for as much work"
     )
     wanted, there = ceil(pool.max_nodes / each_zone), regions.control_zones(region_zones(stack.region, cat))
@@ -298,7 +321,7 @@ def without_room(network: NetworkSpec, plan: addresses.AddressPlan) -> Iterator[
         if need.addresses > 2 ** (32 - addresses.LARGEST) - addresses.RESERVED:
             hint = "no subnet holds more than a /16: use another zone for some of the nodes, or the efa-only layout"
         else:
-            free = addresses.next_range([network.cidr, *network.compute_cidrs])
+            free = addresses.next_range(network.ranges)
             hint = f"add {free} to network.compute_cidrs" if free else "add a range to network.compute_cidrs"
         yield Problem(id="subnet-too-small", path="network.compute_cidrs", said=said, hint=hint)
 

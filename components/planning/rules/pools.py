@@ -177,12 +177,9 @@ def pool_types_are_alike(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
                 or abs(machine.memory_gib - first.memory_gib) > _ALIKE_MEMORY * first.memory_gib
             ):
                 said = f"{_size(first)} and {_size(machine)}: the autoscaler and the queue assume one size"
-                yield Problem(
-                    id="types-unlike",
-                    path=where,
-                    said=said,
-                    hint=f"use types of one size, such as {listed(alike(first, cat), 'or')}",
-                )
+                others = [name for name in alike(first, cat) if name not in pool.types]
+                hint = f"use {listed(others, 'or')}, which are of one size" if others else "take it out"
+                yield Problem(id="types-unlike", path=where, said=said, hint=hint)
 
 
 def _cards(machine: InstanceType) -> str:

@@ -30,9 +30,10 @@ def file_system_zone_is_in_network(stack: StackSpec, cat: Catalog) -> Iterator[P
     for path, system in systems(stack):
         if system.zone not in stack.network.zones:
             said = f"{system.zone} is not one of the network's zones"
-            yield Problem(
-                id="zone-unknown", path=f"{path}.zone", said=said, hint=did_you_mean(system.zone, stack.network.zones)
-            )
+            # Zone ids are alike: the nearest by spelling says nothing, the zones of the training pools do.
+            training = {pool.zone for pool in stack.pools if pool.purpose in _TRAINS and pool.zone in stack.zones}
+            hint = f"use {listed(sorted(training) or stack.zones, 'or')}"
+            yield Problem(id="zone-unknown", path=f"{path}.zone", said=said, hint=hint)
 
 
 @rule()

@@ -16,7 +16,7 @@ from components import accelerators, fabrics, file_systems
 from components.catalog import Catalog, regions
 from components.catalog.contract import WORDS
 from components.naming import did_you_mean, listed
-from components.planning import credentials
+from components.planning import credentials, nodes
 from components.planning.pool import Pool
 from components.planning.rules.registry import until_unread
 from components.problems import Problem
@@ -194,6 +194,23 @@ def _nearest_nodes(group: int, per_node: int, nodes: int, room: int) -> str:
     step = group // gcd(group, per_node)
     below = nodes // step * step
     return listed([f"{count} nodes" for count in (below, below + step) if 0 < count <= room], "or")
+
+
+def placement_is_possible(case: Case) -> Iterator[Problem]:
+    """One network domain is required only where nodes have layers and stand before the job does."""
+    pool = case.pool
+    if pool is None or case.task.resources.placement != "required":
+        return
+    found = Pool(pool, case.cat)
+    if found.placed_by_topology:
+        return
+    why = "its nodes are bought when a job waits" if nodes.bought_nodes(pool) else "its nodes report no network layers"
+    yield Problem(
+        id="task-placement",
+        path="resources.placement",
+        said=f'no job of pool "{pool.name}" can be held to one network domain: {why}',
+        hint="take placement out, or use a pool with cards and a fixed number of nodes",
+    )
 
 
 def ramp_fits(case: Case) -> Iterator[Problem]:
@@ -383,6 +400,7 @@ RULES: tuple[TaskRule, ...] = (
     cards_per_node_agree,
     fits_pool_and_queue,
     parallelism_divides,
+    placement_is_possible,
     ramp_fits,
     staging_and_ramp_are_asked_of_people,
     metrics_are_known,

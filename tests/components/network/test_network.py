@@ -366,3 +366,17 @@ def test_nodes_wait_for_every_rule_so_that_none_goes_before_them_on_destroy() ->
 
     found.append(len(rules(tuple(record(program)))))
     assert waits == found
+
+
+def test_a_range_for_nodes_is_added_to_the_vpc_before_their_subnets_and_known_to_every_group() -> None:
+    records = declared(known=True, node_cidr="100.66.0.0/16")
+    added = [each for each in of_type(records, "VpcIpv4CidrBlockAssociation") if "100.66" in each.name]
+    assert [each.inputs["cidrBlock"] for each in added] == ["100.66.0.0/16"]
+    nodes_of = [each for each in of_type(records, "Subnet") if "-nodes-" in each.name]
+    assert len(nodes_of) == len(ZONES)
+    for each in nodes_of:
+        assert each.inputs["cidrBlock"].startswith("100.66.")
+        assert added[0].urn in each.depends_on
+    usual = json.dumps(list(rules(declared(known=True)).values()), default=str)
+    with_it = json.dumps(list(rules(records).values()), default=str)
+    assert with_it.count("100.66.0.0/16") == usual.count("100.64.0.0/16") > 0

@@ -314,3 +314,20 @@ def test_large_system_nodes_have_room_for_the_pods_that_eks_lets_them_have() -> 
     )
     found = {each.zone: each.arithmetic for each in address_needs.management_needs(large, CAT)}
     assert set(found.values()) == {"system: 2 nodes x (1 + 17 x 16) = 546"}
+
+
+@given(zone_sets, st.integers(16, 23))
+def test_a_range_for_nodes_holds_their_subnets_and_leaves_the_others_where_they_are(
+    zones: list[str], length: int
+) -> None:
+    own = IPv4Network(f"100.127.0.0/{length}")
+    usual = addresses.plan(spec(zones))
+    moved = addresses.plan(spec(zones, node_cidr=str(own)))
+    for zone in zones:
+        subnet = IPv4Network(moved.subnet("nodes", zone).cidr)
+        assert subnet.subnet_of(own)
+        assert addresses.usable(subnet) == addresses.node_room(length)
+    found = [IPv4Network(each.cidr) for each in moved.subnets]
+    assert not any(one.overlaps(other) for one, other in combinations(found, 2))
+    kept = [each for each in usual.subnets if each.kind != "nodes"]
+    assert kept == [each for each in moved.subnets if each.kind != "nodes"]

@@ -173,6 +173,14 @@ def test_a_stack_that_neither_side_has_names_the_nearest(at_base: Path) -> None:
     assert done.stderr == 'stacks/Pulumi.tinyy.yaml is in neither side; did you mean "tiny"?\n'
 
 
+def test_what_cannot_be_reviewed_is_one_json_object_too(at_base: Path) -> None:
+    done = review(at_base, "--base", "main", "--format", "json", stack="tinyy")
+    assert done.returncode == 2
+    told = json.loads(done.stdout)
+    assert (told["stack"], told["passes"]) == ("tinyy", False)
+    assert [each["said"] for each in told["problems"]] == [done.stderr.strip()]
+
+
 def test_a_folder_outside_any_repository_is_told(tmp_path: Path) -> None:
     done = review(tmp_path, "--base", "main")
     assert (done.returncode, done.stdout) == (2, "")

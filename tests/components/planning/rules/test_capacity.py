@@ -218,8 +218,9 @@ SPOT: list[tuple[str, dict[str, Any], list[str]]] = [
         {**PRETRAIN, "capacity": {"kind": "spot"}},
         [
             (
-                "pools[0].capacity.kind: spot on a training pool: losing one machine at two minutes' notice stops the "
-                "job on all of them; use reservation, block or on-demand; spot is for preprocessing"
+                "pools[0].capacity.kind: spot on a training pool: losing one machine at two minutes'"
+                " notice stops the job on all of them; use reservation or block, or on-demand with"
+                " nodes: {min: 0, max: 1250}; spot is for preprocessing"
             )
         ],
     ),
@@ -228,8 +229,9 @@ SPOT: list[tuple[str, dict[str, Any], list[str]]] = [
         {**FINETUNE, "capacity": {"kind": "spot"}},
         [
             (
-                "pools[0].capacity.kind: spot on a pool with EFA: losing one machine at two minutes' notice stops the "
-                "job on all of them; use reservation, block or on-demand; spot is for preprocessing"
+                "pools[0].capacity.kind: spot on a pool with EFA: losing one machine at two minutes'"
+                " notice stops the job on all of them; use reservation or block, or on-demand with"
+                " nodes: {min: 0, max: 16}; spot is for preprocessing"
             )
         ],
     ),

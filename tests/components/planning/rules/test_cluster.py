@@ -99,8 +99,8 @@ def test_an_api_open_to_the_world() -> None:
         stack({"endpoint": {"public": True, "allowed_cidrs": ("203.0.113.0/24", "0.0.0.0/0")}}),
     ) == [
         (
-            "cluster.endpoint.allowed_cidrs[1]: 0.0.0.0/0 opens the API to the whole world; "
-            "name the ranges that may reach it, or set endpoint.public: false"
+            "cluster.endpoint.allowed_cidrs[1]: 0.0.0.0/0 opens the API to the whole world; name the"
+            " ranges that may reach it, or set endpoint.public: false and take them out"
         )
     ]
 

@@ -48,7 +48,7 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
     (
         "interfaces without EFA",
         {**PRETRAIN, "fabric": "tcp", "efa_interfaces": 4},
-        ['pools[0].efa_interfaces: pool "pretrain" has no EFA; take it out, or use fabric: efa'],
+        ['pools[0].efa_interfaces: pool "pretrain" has no EFA; take it out'],
     ),
     (
         "EFA without RDMA",

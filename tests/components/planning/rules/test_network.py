@@ -77,10 +77,7 @@ def test_a_single_zone_which_eks_refuses() -> None:
 
 def test_a_zone_of_another_region() -> None:
     assert said(rules.zones_are_of_the_region, stack({"zones": ("usw2-az2", "use1-az6")})) == [
-        (
-            "network.zones[1]: use1-az6 lies in us-east-1, the stack in us-west-2; "
-            "zones of us-west-2 are usw2-az1, usw2-az2, usw2-az3, usw2-az4"
-        )
+        ("network.zones[1]: use1-az6 lies in us-east-1, the stack in us-west-2; use usw2-az1, usw2-az3 or usw2-az4")
     ]
 
 
@@ -206,8 +203,9 @@ def test_more_ranges_than_a_new_account_allows() -> None:
     value = stack({"compute_cidrs": tuple(f"100.{number}.0.0/16" for number in range(64, 69))})
     assert said(rules.ranges_are_legal, value) == [
         (
-            "network.compute_cidrs: warning: 6 ranges in one VPC (the management range and 5 for compute), and a new"
-            " account has room for 5; ask for more through Service Quotas L-83CA0A9D, or use fewer, larger ranges"
+            "network.compute_cidrs: warning: 6 ranges in one VPC (5 beside the management range),"
+            " and a new account has room for 5; ask for more through Service Quotas L-83CA0A9D, or"
+            " use fewer, larger ranges"
         )
     ]
 
@@ -236,11 +234,12 @@ def test_cpu_pools_that_outgrow_even_the_largest_management_range() -> None:
     pool = {"name": "prep", "purpose": "preprocessing", "instance_type": "m7i.8xlarge", "nodes": 600}
     assert said(rules.management_range_has_room, stack(pools=(pool,))) == [
         (
-            "network.cidr: 10.0.0.0/16 is too small: usw2-az3 needs 10,158 node addresses "
-            "(system: 2 nodes x (1 + 8 x 16) = 258 + prep: 300 nodes x (1 + 2 x 16) = 9,900) and has 4,091, "
-            "24 control addresses (8 endpoints + 16 for the control plane) and has 2,043; "
-            'a /16, the largest, has room for 116 nodes of pool "prep" in each zone: use nodes: 232 at most, and '
-            "larger machines for as much work"
+            "network.cidr: 10.0.0.0/16 is too small: usw2-az3 needs 10,158 node addresses (system: 2"
+            " nodes x (1 + 8 x 16) = 258 + prep: 300 nodes x (1 + 2 x 16) = 9,900) and has 4,091, 24"
+            " control addresses (8 endpoints + 16 for the control plane) and has 2,043; a node_cidr"
+            ' of /16, the largest, has room for 240 nodes of pool "prep" in each zone: use nodes:'
+            " 480 at most, and larger machines for as much work; or spread the pool over 3 zones, of"
+            " usw2-az1, usw2-az2, usw2-az3 and usw2-az4"
         )
     ]
 
@@ -358,16 +357,24 @@ def _crowded(count: int, *zones: str) -> list[str]:
 
 def test_more_nodes_than_any_range_holds_are_told_how_many_fit_and_each_way_out_works() -> None:
     two, four = ("usw2-az1", "usw2-az2"), ("usw2-az1", "usw2-az2", "usw2-az3", "usw2-az4")
-    assert _crowded(400, *two) == [
-        (
-            'a /16, the largest, has room for 116 nodes of pool "preprocess" in each zone: use nodes.max: 232 at most, '
-            "and larger machines for as much work; or spread the pool over 4 zones, of usw2-az1, usw2-az2, usw2-az3 and"
-            " usw2-az4"
-        )
-    ]
+    assert _crowded(400, *two) == ["give these nodes a range of their own: node_cidr: 100.66.0.0/16"]
     assert _crowded(232, *two) == []
     assert _crowded(234, *two) != []
     assert _crowded(400, *four) == []
+
+
+def test_four_hundred_nodes_without_cards_fit_a_range_of_their_own() -> None:
+    network = {"zones": ("usw2-az1", "usw2-az2", "usw2-az3"), "node_cidr": "100.66.0.0/16"}
+
+    def told(count: int, **more: str) -> list[str]:
+        pools = (_preprocessing(count, *network["zones"]),)
+        return [each for rule in ALL for each in said(rule, stack({**network, **more}, pools=pools))]
+
+    assert told(400) == []
+    assert told(732) == []
+    assert any("100.66.0.0/16 is too small" in each for each in told(740))
+    assert any("100.66.0.0/18 is too small" in each for each in told(400, node_cidr="100.66.0.0/18"))
+    assert any("overlaps network.node_cidr" in each for each in told(4, node_cidr="100.64.0.0/18"))
 
 
 def test_four_zones_with_a_gateway_each_are_accepted() -> None:

@@ -107,9 +107,9 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
         {**PREPROCESS, "instance_types": ["m7i.8xlarge", "m7a.8xlarge", "m6i.4xlarge"]},
         [
             (
-                "pools[0].instance_types[2]: m7i.8xlarge has 32 vCPU and 128 GiB and m6i.4xlarge has 16 vCPU and 64"
-                " GiB: the autoscaler and the queue assume one size; use types of one size, such as m7i.8xlarge,"
-                " m6a.8xlarge, m6i.8xlarge or m7a.8xlarge"
+                "pools[0].instance_types[2]: m7i.8xlarge has 32 vCPU and 128 GiB and m6i.4xlarge has 16"
+                " vCPU and 64 GiB: the autoscaler and the queue assume one size; use m6a.8xlarge or"
+                " m6i.8xlarge, which are of one size"
             ),
         ],
     ),

@@ -161,33 +161,37 @@ def test_what_fsx_offers_passes(words: dict[str, Any]) -> None:
         (
             {"capacity_gib": 1200, "throughput_mbps_per_tib": 125, "throughput_mbps": 4000},
             (
-                "storage.lustre[0].throughput_mbps: throughput_mbps is intelligent tiering's; PERSISTENT_2 SSD is"
-                " bought by the TiB; use throughput_mbps_per_tib"
+                "storage.lustre[0].throughput_mbps: throughput_mbps is intelligent tiering's;"
+                " PERSISTENT_2 SSD is bought by the TiB; take it out"
             ),
         ),
         (
             {"deployment": "PERSISTENT_1", "capacity_gib": 1200, "throughput_mbps_per_tib": 100, "efa": True},
             (
-                "storage.lustre[0].efa: PERSISTENT_1 SSD can't be reached over EFA; "
-                "use deployment PERSISTENT_2 with storage SSD, or efa: false"
+                "storage.lustre[0].efa: PERSISTENT_1 SSD can't be reached over EFA; set efa: false, or"
+                " use deployment: PERSISTENT_2, storage: SSD with throughput_mbps_per_tib: 125 and"
+                " capacity_gib: 38400"
             ),
         ),
         (
             {"storage": "HDD", "capacity_gib": 6000, "throughput_mbps_per_tib": 12},
-            "storage.lustre[0].storage: PERSISTENT_2 has no HDD; use deployment PERSISTENT_1, or storage SSD",
+            (
+                "storage.lustre[0].storage: PERSISTENT_2 has no HDD; use storage: SSD with"
+                " throughput_mbps_per_tib: 125 and capacity_gib: 7200, or deployment: PERSISTENT_1"
+            ),
         ),
         (
             {"deployment": "PERSISTENT_1", "storage": "INTELLIGENT_TIERING", "throughput_mbps": 4000},
             (
-                "storage.lustre[0].storage: PERSISTENT_1 has no intelligent tiering; use deployment PERSISTENT_2, or"
-                " storage SSD"
+                "storage.lustre[0].storage: PERSISTENT_1 has no intelligent tiering; use deployment:"
+                " PERSISTENT_2, or storage: SSD with throughput_mbps_per_tib: 50, without throughput_mbps"
             ),
         ),
         (
             {"capacity_gib": 1200, "throughput_mbps_per_tib": 125, "drive_cache": True},
             (
-                "storage.lustre[0].drive_cache: a drive cache stands before HDD, and PERSISTENT_2 SSD has none; "
-                "take it out, or use storage HDD"
+                "storage.lustre[0].drive_cache: a drive cache stands before HDD, and PERSISTENT_2 SSD"
+                " has none; take it out"
             ),
         ),
         (
@@ -204,8 +208,8 @@ def test_what_fsx_offers_passes(words: dict[str, Any]) -> None:
         (
             {"deployment": "PERSISTENT_1", "capacity_gib": 1200, "throughput_mbps_per_tib": 100, "metadata_iops": 1500},
             (
-                "storage.lustre[0].metadata_iops: PERSISTENT_1 SSD has no metadata IOPS to choose; take metadata_iops"
-                " out, or use deployment PERSISTENT_2"
+                "storage.lustre[0].metadata_iops: PERSISTENT_1 SSD has no metadata IOPS to choose; take"
+                " metadata_iops out, or use deployment: PERSISTENT_2 with throughput_mbps_per_tib: 125"
             ),
         ),
         (
@@ -225,8 +229,8 @@ def test_what_fsx_offers_passes(words: dict[str, Any]) -> None:
         (
             {"storage": "INTELLIGENT_TIERING", "throughput_mbps": 4000, "throughput_mbps_per_tib": 125},
             (
-                "storage.lustre[0].throughput_mbps_per_tib: intelligent tiering has no size that a throughput per TiB"
-                " could refer to; use throughput_mbps"
+                "storage.lustre[0].throughput_mbps_per_tib: intelligent tiering has no size that a"
+                " throughput per TiB could refer to; take it out"
             ),
         ),
         (
@@ -301,22 +305,26 @@ def test_what_fsx_offers_passes(words: dict[str, Any]) -> None:
         ),
         (
             {"deployment": "SCRATCH_1", "capacity_gib": 1200, "links": [SAVED]},
-            "storage.lustre[0].links: SCRATCH_1 takes no links to buckets; use SCRATCH_2, PERSISTENT_1 or PERSISTENT_2",
+            (
+                "storage.lustre[0].links: SCRATCH_1 takes no links to buckets; use deployment:"
+                " SCRATCH_2, or deployment: PERSISTENT_1 with throughput_mbps_per_tib: 50, or"
+                " deployment: PERSISTENT_2 with throughput_mbps_per_tib: 125"
+            ),
         ),
         (
             {"deployment": "SCRATCH_2", "capacity_gib": 1200, "links": [DATA]},
             (
-                "storage.lustre[0].links: what is written to SCRATCH_2 is lost with a failed server, and no link takes "
-                "/checkpoints, where jobs write, to a bucket; give the link of /checkpoints export: [new, changed], "
-                "use PERSISTENT_2, or say expendable: true"
+                "storage.lustre[0].links: what is written to SCRATCH_2 is lost with a failed server, and"
+                " no link takes /checkpoints, where jobs write, to a bucket; add a link of /checkpoints"
+                " with export: [new, changed] to the bucket checkpoints, or say expendable: true"
             ),
         ),
         (
             {"deployment": "SCRATCH_2", "capacity_gib": 1200, "links": [{**SAVED, "export": ["deleted"]}]},
             (
-                "storage.lustre[0].links: what is written to SCRATCH_2 is lost with a failed server, and no link takes "
-                "/checkpoints, where jobs write, to a bucket; give the link of /checkpoints export: [new, changed], "
-                "use PERSISTENT_2, or say expendable: true"
+                "storage.lustre[0].links: what is written to SCRATCH_2 is lost with a failed server, and"
+                " no link takes /checkpoints, where jobs write, to a bucket; give the link of /checkpoints"
+                " export: [new, changed], or say expendable: true"
             ),
         ),
         (
@@ -327,25 +335,26 @@ def test_what_fsx_offers_passes(words: dict[str, Any]) -> None:
             },
             (
                 'storage.lustre[0].links[0].export: warning: the link of "/other" would write to the dataset bucket, '
-                "which jobs only read; take export out, or use bucket: checkpoints\n"
+                "which jobs only read; take export out, or use bucket: checkpoints with a prefix of its own\n"
                 "storage.lustre[0].links: what is written to SCRATCH_2 is lost with a failed server, and no link takes "
-                "/checkpoints, where jobs write, to a bucket; give the link of /checkpoints export: [new, changed], "
-                "use PERSISTENT_2, or say expendable: true"
+                "/checkpoints, where jobs write, to a bucket; add a link of /checkpoints with export: [new, changed] "
+                "to the bucket checkpoints, or say expendable: true"
             ),
         ),
         (
             {"deployment": "SCRATCH_2", "capacity_gib": 1200},
             (
-                "storage.lustre[0].deployment: what is written to SCRATCH_2 is lost with a failed server, and no link "
-                "takes /checkpoints, where jobs write, to a bucket; add a link of /checkpoints with export: [new, "
-                "changed], use PERSISTENT_2, or say expendable: true"
+                "storage.lustre[0].deployment: what is written to SCRATCH_2 is lost with a failed"
+                " server, and no link takes /checkpoints, where jobs write, to a bucket; add a link of"
+                " /checkpoints with export: [new, changed] to the bucket checkpoints, use deployment:"
+                " PERSISTENT_2 with throughput_mbps_per_tib: 125, or say expendable: true"
             ),
         ),
         (
             {"storage": "INTELLIGENT_TIERING", "throughput_mbps": 4000, "links": [SAVED]},
             (
-                "storage.lustre[0].links: intelligent tiering takes no links to buckets; take links out, or use "
-                "storage SSD"
+                "storage.lustre[0].links: intelligent tiering takes no links to buckets; take links out,"
+                " or use storage: SSD with throughput_mbps_per_tib: 125, without throughput_mbps"
             ),
         ),
         (
@@ -390,9 +399,9 @@ def test_what_fsx_offers_passes(words: dict[str, Any]) -> None:
         (
             {"capacity_gib": 1200, "throughput_mbps_per_tib": 125, "links": [{**DATA, "export": ["new"]}]},
             (
-                'storage.lustre[0].links[0].export: warning: the link of "/datasets" would write to the dataset '
-                "bucket, which jobs only read; "
-                "take export out, or use bucket: checkpoints"
+                'storage.lustre[0].links[0].export: warning: the link of "/datasets" would write to the'
+                " dataset bucket, which jobs only read; take export out, or use bucket: checkpoints with"
+                " a prefix of its own"
             ),
         ),
     ],
@@ -489,7 +498,7 @@ def test_a_second_file_system_may_lie_where_other_pools_are() -> None:
 def test_the_zone_is_one_of_the_networks() -> None:
     assert (
         told({"lustre": [{"name": "train", **TWO, "zone": "usw2-az1"}]})[0]
-        == 'storage.lustre[0].zone: usw2-az1 is not one of the network\'s zones; did you mean "usw2-az3"?'
+        == "storage.lustre[0].zone: usw2-az1 is not one of the network's zones; use usw2-az3"
     )
 
 
@@ -652,8 +661,8 @@ def test_persistent_storage_that_is_linked_for_import_alone_has_no_copy_of_what_
     assert ids({"lustre": [linked]}) == {
         "lustre-unsaved": (
             'storage.lustre[0].links: warning: "train" is linked to a bucket, so FSx makes no backups of it, and no '
-            "link takes /checkpoints, where jobs write, to a bucket; give the link of /checkpoints export: [new, "
-            "changed], or say expendable: true"
+            "link takes /checkpoints, where jobs write, to a bucket; add a link of /checkpoints with export: [new, "
+            "changed] to the bucket checkpoints, or say expendable: true"
         )
     }
     assert ids({"lustre": [{**linked, "links": [DATA, SAVED]}]}) == {}
@@ -694,8 +703,9 @@ def test_two_file_systems_do_not_export_to_one_folder() -> None:
     first, second = ({"name": name, **TWO, "links": [SAVED]} for name in ("one", "two"))
     found = ids({"lustre": [first, second]})
     assert found["lustre-exports-meet"] == (
-        'storage.lustre[1].links[0].prefix: "two" and "one" both export to / of the bucket checkpoints, and the later '
-        "file replaces the earlier; give each a prefix of its own, such as /two"
+        'storage.lustre[1].links[0].prefix: "two" and "one" both export to / of the bucket'
+        " checkpoints, and the later file replaces the earlier; give each a prefix of its own,"
+        " such as /one and /two"
     )
     apart = [{**each, "links": [{**SAVED, "prefix": f"/{each['name']}"}]} for each in (first, second)]
     assert "lustre-exports-meet" not in ids({"lustre": apart})

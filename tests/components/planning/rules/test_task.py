@@ -316,3 +316,24 @@ def test_words_that_replace_what_the_job_sets_are_told_with_both_values() -> Non
         f"environment.{name}": "warning" for name in ("NPROC_PER_NODE", "MASTER_ADDR", "NCCL_NET", "FI_PROVIDER")
     }
     assert told["environment.NPROC_PER_NODE"].said == 'NPROC_PER_NODE is set by the job to "8", and "1" takes its place'
+
+
+@pytest.mark.parametrize(
+    ("pool", "why"),
+    [
+        (POOL.replace("nodes: 20, spares: 2", "nodes: {min: 0, max: 20}"), "its nodes are bought when a job waits"),
+        (POOL.replace("p5.48xlarge", "g5.48xlarge"), "its nodes report no network layers"),
+        (
+            "{name: train, purpose: evaluation, instance_type: m7i.8xlarge, zone: usw2-az3, nodes: 4}",
+            "its nodes report no network layers",
+        ),
+    ],
+)
+def test_one_network_domain_is_required_only_where_nodes_have_one(pool: str, why: str):
+    required = SMALL_TASK.replace("nodes: 2}", "nodes: 2, placement: required}")
+    given = stack_of(pools=f"[{pool}]", queues="[{name: q, pool: train}]")
+    told = [each for each in said(required, given) if each.startswith("resources.placement")]
+    assert len(told) == 1
+    assert why in told[0]
+    assert not [each for each in said(SMALL_TASK, given) if each.startswith("resources.placement")]
+    assert not [each for each in said(required) if each.startswith("resources.placement")]
