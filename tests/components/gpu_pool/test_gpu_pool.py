@@ -294,7 +294,7 @@ def test_a_users_security_groups_come_after_the_clusters_and_efas() -> None:
 
 def test_a_pods_request_and_the_template_count_the_same_interfaces() -> None:
     for name in ("p5.48xlarge", "p6-b300.48xlarge", "trn1.32xlarge"):
-        raw = {**FINETUNE, "instance_type": name}
+        raw = {**FINETUNE, "instance_type": name, "zone": zone_of(name)}
         records = declare(raw)
         template = one(records, "LaunchTemplate")
         with_efa = sum(each["interfaceType"] != "interface" for each in template.inputs["networkInterfaces"])
@@ -464,7 +464,7 @@ def test_a_gangs_node_is_not_replaced_for_an_error_that_never_clears_unless_the_
 
     assert overrides() == overrides(purpose="finetuning") == [DCGM]
     assert overrides(purpose="evaluation") is None
-    assert overrides(instance_type="trn1.32xlarge") is None
+    assert overrides(instance_type="trn1.32xlarge", zone=zone_of("trn1.32xlarge")) is None
     own = {"condition": "AcceleratedHardwareReady", "reason": "DCGMError", "wait_minutes": 30, "action": "Replace"}
     assert overrides(repairs=[own]) == [{**DCGM, "minRepairWaitTimeMins": 30, "repairAction": "Replace"}]
 
