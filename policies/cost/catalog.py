@@ -35,6 +35,8 @@ class Catalog:
 
     machines: Mapping[str, Machine]
     prices: Mapping[str, Any]
+    # Types that AWS does not charge for by themselves.
+    free: frozenset[str] = frozenset()
 
     @property
     def as_of(self) -> str:
@@ -85,7 +87,8 @@ def catalog(folder: Path = DATA) -> Catalog:
     """The catalog of the files in a folder."""
     listed = json.loads((folder / "instances.json").read_text(encoding="utf-8"))["instances"]
     prices = json.loads((folder / "prices.json").read_text(encoding="utf-8"))
-    return Catalog({name: _machine(name, entry) for name, entry in listed.items()}, prices)
+    free = json.loads((folder / "free_types.json").read_text(encoding="utf-8"))["types"]
+    return Catalog({name: _machine(name, entry) for name, entry in listed.items()}, prices, frozenset(free))
 
 
 def _machine(name: str, entry: Mapping[str, Any]) -> Machine:

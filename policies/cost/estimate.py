@@ -10,24 +10,57 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from policies.cost.catalog import HOURS_A_MONTH, Catalog
-from policies.cost.purchases import Purchase, grown, purchases
+from policies.cost.purchases import BUYING, Purchase, grown, purchases
 from policies.declared.resources import Resource, Stack
 from policies.declared.types import (
     ADDRESS,
     BUCKET,
+    CAPACITY_BLOCK,
+    CAPACITY_RESERVATION,
     CLUSTER,
+    DETECTOR,
+    DETECTOR_FEATURE,
+    EBS_DEFAULT,
+    FILE_SYSTEM,
+    FLOW_LOG,
+    FUNCTION,
     KEY,
     LOG_GROUP,
     LUSTRE,
     NAT_GATEWAY,
+    QUEUE,
+    REPLICA_KEY,
     REPOSITORY,
+    TOPIC,
+    TRAIL,
     VOLUME,
     VPC_ENDPOINT,
 )
 from policies.declared.values import LEFT_OUT, Node
 
-BY_USE = (BUCKET, REPOSITORY, LOG_GROUP)
-PRICED = (*BY_USE, ADDRESS, CLUSTER, KEY, LUSTRE, NAT_GATEWAY, VOLUME, VPC_ENDPOINT)
+BY_USE = (
+    BUCKET,
+    REPOSITORY,
+    LOG_GROUP,
+    TRAIL,
+    FLOW_LOG,
+    DETECTOR,
+    DETECTOR_FEATURE,
+    TOPIC,
+    QUEUE,
+    FILE_SYSTEM,
+    FUNCTION,
+    "aws:budgets/budgetAction:BudgetAction",
+    "aws:cfg/recorder:Recorder",
+    "aws:cfg/rule:Rule",
+    "aws:cloudwatch/metricAlarm:MetricAlarm",
+    "aws:ec2transitgateway/vpcAttachment:VpcAttachment",
+    "aws:s3/bucketMetric:BucketMetric",
+    "aws:s3/bucketReplicationConfig:BucketReplicationConfig",
+)
+# Machines have lines of their own, reservations are paid by the pools that run in them, and a gateway endpoint is free.
+ELSEWHERE = (CAPACITY_RESERVATION, CAPACITY_BLOCK, VPC_ENDPOINT, EBS_DEFAULT)
+PRICED = (*BY_USE, ADDRESS, CLUSTER, KEY, REPLICA_KEY, LUSTRE, NAT_GATEWAY, VOLUME, VPC_ENDPOINT)
 
 
 @dataclass(frozen=True)
@@ -91,7 +124,16 @@ def estimate(stack: Stack, catalog: Catalog, region: str) -> Estimate:
             lines.append(Line(resource, None, None, None, "is priced by its use"))
         elif (priced := _sized(resource, catalog, where)) is not None:
             lines.append(priced)
+        elif _of_unknown_cost(resource, catalog):
+            lines.append(Line(resource, None, None, None, "is of a type whose price is not known"))
     return Estimate(tuple(lines))
+
+
+def _of_unknown_cost(resource: Resource, catalog: Catalog) -> bool:
+    """Whether nothing says that the type costs nothing, or that another resource's line holds its cost."""
+    if not resource.type.startswith("aws:") or resource.type in catalog.free:
+        return False
+    return resource.type not in (*BUYING, *ELSEWHERE)
 
 
 def _number(node: Node) -> float | None:
@@ -167,7 +209,7 @@ def _sized(resource: Resource, catalog: Catalog, region: str) -> Line | None:
             return _line(resource, catalog, region, [("nat-hour", HOURS_A_MONTH)])
         case str(t) if t == ADDRESS:
             return _line(resource, catalog, region, [("public-ipv4", HOURS_A_MONTH)])
-        case str(t) if t == KEY:
+        case str(t) if t in (KEY, REPLICA_KEY):
             return _line(resource, catalog, region, [("kms-key", 1)])
         case str(t) if t == VPC_ENDPOINT and resource.at("vpcEndpointType").value == "Interface":
             subnets = resource.at("subnetIds")

@@ -21,6 +21,7 @@ from policies.declared.types import (
 )
 from policies.declared.values import UNKNOWN, Node
 
+BUYING = (NODE_GROUP, INSTANCE, SPOT_REQUEST, AUTOSCALING_GROUP)
 CARD_RESOURCES = ("nvidia.com/gpu", "aws.amazon.com/neuron", "aws.amazon.com/neurondevice")
 KARPENTER_CAPACITY = "karpenter.sh/capacity-type"
 INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"

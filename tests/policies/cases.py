@@ -135,6 +135,8 @@ TRUST_STAR = '{"Statement": [{"Effect": "Allow", "Principal": {"AWS": ["*"]}, "A
 KEY_TEXT = "#!/bin/sh\nexport AWS_ACCESS_KEY_ID=" + "AKIA" + "IOSFODNN7EXAMPLE\n"
 ISOLATED = record("aws:ec2/vpc:Vpc", "alone", {"id": "vpc-2", "tags": {"owner": "a", "team": "b", "cost-center": "c"}})
 ALONE = record("aws:ec2/subnet:Subnet", "alone", {"id": "subnet-9", "vpcId": "vpc-2"})
+FLEET = record("aws:ec2/fleet:Fleet", "f", {"targetCapacitySpecification": {"totalTargetCapacity": 500}})
+TEMPLATE_STACK = record("aws:cloudformation/stack:Stack", "s", {"templateBody": "{}"})
 SERVICE = record(
     "kubernetes:core/v1:Service", "metrics", {"metadata": {"name": "metrics", "namespace": "training"}, "spec": {}}
 )
@@ -315,6 +317,7 @@ SECURITY: dict[str, Case] = {
         bad="cluster-admin",
         absent="pass",
     ),
+    "resources-of-readable-kinds": Case(at="new", bad="added", blames=TEMPLATE_STACK["urn"], adds=(TEMPLATE_STACK,)),
     "roles-not-for-everybody": Case(
         at=urn("kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding", "reader"),
         path=("subjects",),
@@ -349,6 +352,7 @@ SECURITY: dict[str, Case] = {
 }
 
 COST: dict[str, Case] = {
+    "machines-bought-by-known-kinds": Case(at="new", bad="added", blames=FLEET["urn"], adds=(FLEET,)),
     "machines-on-the-list": Case(at=TRAINING, path=("instanceTypes",), bad=["p9.metal"], absent="pass"),
     "cards-not-on-demand": Case(
         at=TRIAL,

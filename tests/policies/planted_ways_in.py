@@ -304,6 +304,39 @@ WAYS_IN: tuple[Planted, ...] = (
         adding(record("aws:ec2/amiLaunchPermission:AmiLaunchPermission", "way", {"imageId": "ami-1", "group": "all"})),
         ("images-not-public",),
     ),
+    Planted(
+        "the world in a prefix list",
+        adding(
+            record(
+                "aws:ec2/managedPrefixList:ManagedPrefixList",
+                "way",
+                {"name": "offices", "addressFamily": "IPv4", "maxEntries": 1, "entries": [{"cidr": "0.0.0.0/0"}]},
+            ),
+            ingress("way", ipProtocol="tcp", fromPort=22, toPort=22, prefixListId="pl-1"),
+        ),
+        ("network-no-world-ingress",),
+    ),
+    Planted(
+        "an object for everybody",
+        adding(
+            record(
+                "aws:s3/bucketObjectv2:BucketObjectv2",
+                "way",
+                {"bucket": "acme-data", "key": "weights", "acl": "public-read"},
+            )
+        ),
+        ("buckets-no-public-acl",),
+    ),
+    Planted(
+        "a bucket inside a template",
+        adding(record("aws:cloudformation/stack:Stack", "way", {"name": "way", "templateBody": "{}"})),
+        ("resources-of-readable-kinds",),
+    ),
+    Planted(
+        "a bucket of another provider",
+        adding(record("aws-native:s3:Bucket", "way", {"bucketName": "way"})),
+        ("resources-of-readable-kinds",),
+    ),
     # Rights inside the cluster.
     Planted(
         "a right for who has not signed in",
@@ -345,6 +378,25 @@ WAYS_IN: tuple[Planted, ...] = (
         ("pods-share-nothing-with-the-host",),
     ),
     # Pools and logs.
+    Planted(
+        "cards of a batch environment",
+        adding(
+            record(
+                "aws:batch/computeEnvironment:ComputeEnvironment",
+                "way",
+                {
+                    "type": "MANAGED",
+                    "computeResources": {
+                        "type": "EC2",
+                        "instanceTypes": ["p5.48xlarge"],
+                        "maxVcpus": 192000,
+                        "subnets": ["subnet-1"],
+                    },
+                },
+            )
+        ),
+        ("machines-bought-by-known-kinds",),
+    ),
     Planted(
         "cards on demand by a pool of Karpenter without a limit",
         adding(

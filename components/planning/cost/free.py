@@ -1,73 +1,15 @@
 """Resource types that AWS does not charge for by themselves.
 
-What their use costs is priced where it happens.
+What their use costs is priced where it happens. The list stands in the catalog's data; the cost policies read it too.
 """
 
 from __future__ import annotations
 
-FREE = frozenset(
-    {
-        "aws:cfg/deliveryChannel:DeliveryChannel",
-        "aws:cfg/recorderStatus:RecorderStatus",
-        "aws:ec2/securityGroupRule:SecurityGroupRule",
-        "aws:iam/openIdConnectProvider:OpenIdConnectProvider",
-        "aws:autoscaling/schedule:Schedule",
-        "aws:budgets/budget:Budget",
-        "aws:costexplorer/anomalyMonitor:AnomalyMonitor",
-        "aws:costexplorer/anomalySubscription:AnomalySubscription",
-        "aws:costexplorer/costAllocationTag:CostAllocationTag",
-        "aws:cloudwatch/eventRule:EventRule",
-        "aws:cloudwatch/eventTarget:EventTarget",
-        "aws:cloudwatch/logResourcePolicy:LogResourcePolicy",
-        "aws:ec2/defaultNetworkAcl:DefaultNetworkAcl",
-        "aws:ec2/defaultRouteTable:DefaultRouteTable",
-        "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup",
-        "aws:ec2/internetGateway:InternetGateway",
-        "aws:ec2/launchTemplate:LaunchTemplate",
-        "aws:ec2/placementGroup:PlacementGroup",
-        "aws:ec2/route:Route",
-        "aws:ec2/routeTable:RouteTable",
-        "aws:ec2/routeTableAssociation:RouteTableAssociation",
-        "aws:ec2/securityGroup:SecurityGroup",
-        "aws:ec2/subnet:Subnet",
-        "aws:ec2/subnetCidrReservation:SubnetCidrReservation",
-        "aws:ec2/vpc:Vpc",
-        "aws:ec2/vpcEndpointRouteTableAssociation:VpcEndpointRouteTableAssociation",
-        "aws:ec2/vpcIpv4CidrBlockAssociation:VpcIpv4CidrBlockAssociation",
-        "aws:ecr/lifecyclePolicy:LifecyclePolicy",
-        "aws:ecr/pullThroughCacheRule:PullThroughCacheRule",
-        "aws:ecr/registryPolicy:RegistryPolicy",
-        "aws:ecr/registryScanningConfiguration:RegistryScanningConfiguration",
-        "aws:ecr/repositoryCreationTemplate:RepositoryCreationTemplate",
-        "aws:ecr/repositoryPolicy:RepositoryPolicy",
-        "aws:eks/accessEntry:AccessEntry",
-        "aws:eks/accessPolicyAssociation:AccessPolicyAssociation",
-        "aws:eks/addon:Addon",
-        "aws:eks/identityProviderConfig:IdentityProviderConfig",
-        "aws:eks/podIdentityAssociation:PodIdentityAssociation",
-        "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation",
-        "aws:iam/instanceProfile:InstanceProfile",
-        "aws:iam/policy:Policy",
-        "aws:iam/role:Role",
-        "aws:iam/rolePolicy:RolePolicy",
-        "aws:iam/rolePolicyAttachment:RolePolicyAttachment",
-        "aws:kms/alias:Alias",
-        "aws:kms/grant:Grant",
-        "aws:kms/keyPolicy:KeyPolicy",
-        "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration",
-        "aws:s3/bucketLogging:BucketLogging",
-        "aws:s3/bucketNotification:BucketNotification",
-        "aws:s3/bucketOwnershipControls:BucketOwnershipControls",
-        "aws:s3/bucketPolicy:BucketPolicy",
-        "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock",
-        "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration",
-        "aws:s3/bucketVersioning:BucketVersioning",
-        "aws:scheduler/schedule:Schedule",
-        "aws:scheduler/scheduleGroup:ScheduleGroup",
-        "aws:sns/topicPolicy:TopicPolicy",
-        "aws:sns/topicSubscription:TopicSubscription",
-        "aws:sqs/queuePolicy:QueuePolicy",
-        "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule",
-        "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
-    }
+import json
+from pathlib import Path
+
+from components import catalog
+
+FREE: frozenset[str] = frozenset(
+    json.loads((Path(catalog.__file__).parent / "data" / "free_types.json").read_text(encoding="utf-8"))["types"]
 )

@@ -23,11 +23,15 @@ from policies.declared.resources import Resource, Stack
 from policies.declared.types import (
     AUTOSCALING_GROUP,
     CAPACITY_RESERVATION,
+    COMPUTE_ENVIRONMENT,
+    FLEET,
     INSTANCE,
     KARPENTER_POOL,
     LAUNCH_TEMPLATE,
     NODE_GROUP,
+    SAGEMAKER,
     SCHEDULE,
+    SPOT_FLEET,
     SPOT_REQUEST,
 )
 from policies.declared.values import Node
@@ -104,6 +108,17 @@ def _named_types(buyer: Resource) -> list[Node]:
     node = buyer.at("instanceType")
     # A template may leave the type to its group.
     return [] if node.absent and buyer.type == LAUNCH_TEMPLATE else [node]
+
+
+@rule(
+    "machines-bought-by-known-kinds",
+    types=(FLEET, SPOT_FLEET, COMPUTE_ENVIRONMENT, SAGEMAKER),
+    severity="high",
+    says="Machines are bought by kinds whose number and price the packs count.",
+    fix="buy them by a node group or a NodePool",
+)
+def machines_bought_by_known_kinds(buyer: Resource, _: Settings) -> Iterator[Outcome]:
+    yield Finding(Node(buyer.type, "type"), "a node group, a NodePool, an instance or an auto-scaling group")
 
 
 @rule(

@@ -15,6 +15,8 @@ from policies.declared.types import (
     BUCKET_ACL,
     BUCKET_ENCRYPTION,
     BUCKET_LOGGING,
+    BUCKET_OBJECT,
+    BUCKET_OBJECT_2,
     BUCKET_POLICY,
     BUCKET_PUBLIC_ACCESS,
     BUCKET_VERSIONING,
@@ -24,6 +26,7 @@ from policies.declared.types import (
     FLOW_LOG,
     KEY,
     LOG_RESOURCE_POLICY,
+    OBJECT_COPY,
     QUEUE,
     QUEUE_POLICY,
     REGISTRY_POLICY,
@@ -89,10 +92,10 @@ def _true(node: Node) -> Iterator[Outcome]:
 
 @rule(
     "buckets-no-public-acl",
-    types=(BUCKET, BUCKET_ACL),
+    types=(BUCKET, BUCKET_ACL, BUCKET_OBJECT, BUCKET_OBJECT_2, OBJECT_COPY),
     severity="critical",
     ids=("S3.2", "S3.3", "CKV_AWS_20", "CKV_AWS_57", "CKV_AWS_375"),
-    says="No access list opens a bucket.",
+    says="No access list opens a bucket or an object.",
     fix='drop the access list, or set it to "private"',
 )
 def buckets_no_public_acl(bucket: Resource, _: Settings) -> Iterator[Outcome]:

@@ -13,6 +13,8 @@ from policies.declared.types import (
     EGRESS_RULE,
     FLOW_LOG,
     INGRESS_RULE,
+    PREFIX_LIST,
+    PREFIX_LIST_ENTRY,
     SECURITY_GROUP,
     SECURITY_GROUP_RULE,
     SUBNET,
@@ -38,7 +40,7 @@ SERVICES = {
 
 @rule(
     "network-no-world-ingress",
-    types=RULES,
+    types=(*RULES, PREFIX_LIST, PREFIX_LIST_ENTRY),
     severity="critical",
     ids=("EC2.18", "EC2.19", "CKV_AWS_24", "CKV_AWS_25", "CKV_AWS_260", "CKV_AWS_277"),
     says="No security group lets the whole world in.",
@@ -53,6 +55,11 @@ SERVICES = {
     },
 )
 def network_no_world_ingress(group: Resource, settings: Settings) -> Iterator[Outcome]:
+    if group.type in (PREFIX_LIST, PREFIX_LIST_ENTRY):
+        # A rule names the list and not its ranges, so the list itself must hold no world.
+        holders = [group.node] if group.type == PREFIX_LIST_ENTRY else group.at("entries").elements()
+        yield from each([holder.at("cidr") for holder in holders], _no_world)
+        return
     if group.type == SECURITY_GROUP:
         # Rules unknown as a whole are kept in resources of their own, or come from a computed list.
         group.at("ingress").require_known()
@@ -60,6 +67,11 @@ def network_no_world_ingress(group: Resource, settings: Settings) -> Iterator[Ou
         [opening for opening in openings(group) if opening.direction == "ingress"],
         lambda opening: _closed(opening, settings["ports"]),
     )
+
+
+def _no_world(range_: Node) -> Iterator[Outcome]:
+    if is_world(range_.text() or ""):
+        yield Finding(range_, "a named range; rules that name the list would let the whole world in")
 
 
 def _closed(opening: Opening, allowed: list[int]) -> Iterator[Outcome]:

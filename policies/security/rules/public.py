@@ -12,6 +12,7 @@ from policies.declared.types import (
     IMAGE_PERMISSION,
     INGRESS,
     LOAD_BALANCER,
+    PUBLIC_REPOSITORY,
     SERVICE,
     SNAPSHOT_BLOCK,
 )
@@ -71,13 +72,16 @@ def functions_not_public(function: Resource, _: Settings) -> Iterator[Outcome]:
 
 @rule(
     "images-not-public",
-    types=(IMAGE_PERMISSION, IMAGE_BLOCK, SNAPSHOT_BLOCK),
+    types=(IMAGE_PERMISSION, IMAGE_BLOCK, SNAPSHOT_BLOCK, PUBLIC_REPOSITORY),
     severity="critical",
     ids=("EC2.1", "EC2.182"),
-    says="No machine image and no snapshot is shared with everybody.",
+    says="No machine image, container image or snapshot is shared with everybody.",
     fix="share with named accounts; leave the account's blocks of public sharing on",
 )
 def images_not_public(shared: Resource, _: Settings) -> Iterator[Outcome]:
+    if shared.type == PUBLIC_REPOSITORY:
+        yield Finding(shared.at("repositoryName"), "a private repository (aws.ecr.Repository)")
+        return
     if shared.type == IMAGE_PERMISSION:
         if (group := shared.at("group")).text() == "all":
             yield Finding(group, "no group")
