@@ -10,7 +10,7 @@ from components.planning.quotas import Row
 from components.record import Record
 
 # What one stack's resources can be counted against; other units are of one bus, rule or bucket.
-_COUNTED = ("per region", "per account", "per account and region")
+COUNTED = ("per region", "per account", "per account and region")
 
 
 def rows(records: Iterable[Record]) -> tuple[Row, ...]:
@@ -20,7 +20,7 @@ def rows(records: Iterable[Record]) -> tuple[Row, ...]:
     return tuple(
         _row(quota, counts[token])
         for token in sorted(counts)
-        if token in table and (quota := table[token].quota) is not None and quota.unit.endswith(_COUNTED)
+        if token in table and (quota := table[token].quota) is not None and quota.unit.endswith(COUNTED)
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,13 +75,13 @@ def test_the_real_provider_applies_and_removes_a_stacks_objects(
 
 def _grow_file_systems(engine: Engine, understudies: Understudies) -> None:
     """A claim that isn't provisioned dynamically can't be resized: the API server would refuse it with 403."""
-    systems = engine.config().get("trainshed:storage", {}).get("lustre", [])
-    if systems:
-        engine.edit(
-            lambda config: [
-                each.update(capacity_gib=2 * each["capacity_gib"]) for each in config["trainshed:storage"]["lustre"]
-            ]
-        )
+
+    def double(config: dict[str, Any]) -> None:
+        for each in config["trainshed:storage"]["lustre"]:
+            each["capacity_gib"] *= 2
+
+    if engine.config().get("trainshed:storage", {}).get("lustre"):
+        engine.edit(double)
         changed = engine.up(meanwhile=understudies.step).must().changed()
         assert [urn for urn in changed if "PersistentVolume" in urn] == []
 
