@@ -28,15 +28,13 @@ def test_rules_associations_and_node_groups_are_counted_as_declared() -> None:
 
 def test_what_is_declared_is_counted_against_the_quotas_of_the_table() -> None:
     records = declared("prod")
-    table = aws_types.table()
     rows = {row.name: row for row in declared_limits.rows(records)}
     assert rows["roles per account"].need == len(of_type(records, "iam/role:Role"))
     assert rows["buckets per account"].need == len(of_type(records, "s3/bucket:Bucket"))
     assert all(row.verdict == "fits" and not row.request for row in rows.values())
     many = declared_limits.rows([each for each in records if each.type == "aws:s3/bucket:Bucket"] * 5000)
-    assert [(each.verdict, each.request) for each in many] == [
-        ("request", f"ask Service Quotas for {many[0].need:,} buckets (s3 {table['aws:s3/bucket:Bucket'].quota.code})")
-    ]
+    assert [each.verdict for each in many] == ["request"]
+    assert many[0].request.startswith(f"ask Service Quotas for {many[0].need:,} buckets")
 
 
 def test_every_quota_of_the_table_is_counted_or_is_of_something_smaller_than_a_region() -> None:
