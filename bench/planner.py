@@ -21,7 +21,7 @@ from components import catalog
 from components.sizing.advice.advice import advise, better
 from components.sizing.advice.change import changed
 from components.sizing.calibration import rows as calibration
-from components.sizing.calibration.rows import Row
+from components.sizing.calibration.rows import CalibrationRow
 from components.sizing.plan import reading, request
 from components.sizing.plan.plan import plan
 from components.sizing.step import band as uncertainty
@@ -31,7 +31,7 @@ from tests.components.sizing.asked import random_task
 Errors = dict[str, float]
 
 
-def held_out(rows: Sequence[Row]) -> dict[str, float]:
+def held_out(rows: Sequence[CalibrationRow]) -> dict[str, float]:
     """Seconds by row, each family by constants that never saw it."""
     predicted: dict[str, float] = {}
     for family in dict.fromkeys(row.family.name for row in rows):
@@ -40,12 +40,12 @@ def held_out(rows: Sequence[Row]) -> dict[str, float]:
     return predicted
 
 
-def six_n_d(row: Row, utilization: float) -> float:
+def six_n_d(row: CalibrationRow, utilization: float) -> float:
     """Seconds by 6 N tokens at a share of the 16-bit peak."""
     return 6 * row.shape.multiplied * row.tokens / (utilization * row.machine.card.tflops * 1e12 * row.cards)
 
 
-def constant_mfu(rows: Sequence[Row]) -> dict[str, float]:
+def constant_mfu(rows: Sequence[CalibrationRow]) -> dict[str, float]:
     """Seconds by the median MFU of all other families, attention and recomputation-free model FLOPs counted."""
     predicted: dict[str, float] = {}
     for family in dict.fromkeys(row.family.name for row in rows):
@@ -55,7 +55,7 @@ def constant_mfu(rows: Sequence[Row]) -> dict[str, float]:
     return predicted
 
 
-def _mfu(row: Row) -> float:
+def _mfu(row: CalibrationRow) -> float:
     return row.shape.flops_per_token * row.tokens / (row.seconds * row.machine.card.tflops * 1e12 * row.cards)
 
 
@@ -66,20 +66,20 @@ def quantile(values: Sequence[float], share: float) -> float:
     return ordered[low] + (ordered[min(low + 1, len(ordered) - 1)] - ordered[low]) * (at - low)
 
 
-def summary(name: str, rows: Sequence[Row], predicted: Callable[[Row], float]) -> str:
+def summary(name: str, rows: Sequence[CalibrationRow], predicted: Callable[[CalibrationRow], float]) -> str:
     errors = [abs(predicted(row) / row.seconds - 1) for row in rows]
     return f"{name:34} {len(rows):4} {statistics.median(errors):8.1%} {quantile(errors, 0.9):8.1%} {max(errors):8.1%}"
 
 
-def inside(row: Row, seconds: float) -> bool:
+def inside(row: CalibrationRow, seconds: float) -> bool:
     band = uncertainty.of_step(*row.options[0])
     return seconds * band.low <= row.seconds <= seconds * band.high
 
 
-Sets = dict[str, list[Row]]
+Sets = dict[str, list[CalibrationRow]]
 
 
-def classes(rows: Sequence[Row]) -> Sets:
+def classes(rows: Sequence[CalibrationRow]) -> Sets:
     """Rows by what the limits are set for; a row may be in several."""
     return {
         "dense": [row for row in rows if not row.shape.experts],
@@ -89,7 +89,7 @@ def classes(rows: Sequence[Row]) -> Sets:
     }
 
 
-def steps(rows: Sequence[Row], predicted: dict[str, dict[str, float]], *, every: bool) -> None:
+def steps(rows: Sequence[CalibrationRow], predicted: dict[str, dict[str, float]], *, every: bool) -> None:
     """The table of rows, and of errors by class, for each way in which the rows were predicted."""
     naive = constant_mfu(rows)
     if every:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,3 +35,52 @@ def test_every_folder_with_programs_is_checked_strictly() -> None:
 @pytest.mark.parametrize("path", CHECKER["ignore"])
 def test_only_what_needs_a_built_tool_is_left_out_of_the_check(path: str) -> None:
     assert _imported(ROOT / path) & _BUILT
+
+
+SOURCES = [
+    path
+    for folder in ("components", "infra", "trainshed", "policies", "workload", "tests", "bench", "scripts", "tools")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+]
+# Rooms that import one another: a public class name stands once in each of these groups.
+TOGETHER = (("components", "infra", "trainshed"), ("policies",), ("workload",))
+# Words that need a second reading, each with a plain one in the glossary.
+MANNERED = re.compile(
+    r"\b(?:theatre|curtain|crew|light_aws)\b|(?<!['\"])\b_?reckon(?:ing|ed|s)?\b|^\s*(?:[\"]{3})?Hides ", re.M | re.I
+)
+
+
+def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def test_no_function_is_longer_than_sixty_lines() -> None:
+    long = [
+        f"{path.relative_to(ROOT)}: {each.name}, {each.end_lineno - each.lineno + 1} lines"
+        for path in SOURCES
+        for each in _functions(ast.parse(path.read_text(encoding="utf-8")))
+        if each.end_lineno is not None and each.end_lineno - each.lineno + 1 > 60
+    ]
+    assert long == []
+
+
+@pytest.mark.parametrize("folders", TOGETHER, ids=["product", "policies", "workload"])
+def test_a_class_name_means_one_thing(folders: tuple[str, ...]) -> None:
+    found: dict[str, list[str]] = {}
+    for path in SOURCES:
+        if path.relative_to(ROOT).parts[0] not in folders or "programs" in path.parts:
+            continue
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert {name: paths for name, paths in found.items() if len(paths) > 1} == {}
+
+
+def test_words_are_plain() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}: {match.group().strip()}"
+        for path in SOURCES
+        if path != Path(__file__)
+        for match in MANNERED.finditer(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []

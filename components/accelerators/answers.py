@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from components import node_labels
-from components.catalog.instances import Accelerator as Card
+from components.catalog.instances import AcceleratorCard as Card
 
 Action = Literal["replace", "reboot", "application", "watch"]
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})

@@ -7,15 +7,15 @@ from components.catalog.addons import Addon, AddonPin, Addons, UnknownAddon
 from components.catalog.catalog import Catalog, UnknownInstanceType, load
 from components.catalog.charts import ChartPin, Charts, ImagePin
 from components.catalog.images import ImageFamily, Images
-from components.catalog.instances import Accelerator, InstanceType, LocalDisks, NetworkCards
+from components.catalog.instances import AcceleratorCard, InstanceType, LocalDisks, NetworkCards
 from components.catalog.kubernetes import Kubernetes, KubernetesVersion, UnknownKubernetesVersion
 from components.catalog.limits import Limit, Limits
-from components.catalog.lustre import Deployment, Lustre, Sizes
+from components.catalog.lustre import Deployment, LustreFacts, Sizes
 from components.catalog.pins import Origin
 from components.catalog.prices import Price, Prices
 
 __all__ = [
-    "Accelerator",
+    "AcceleratorCard",
     "Addon",
     "AddonPin",
     "Addons",
@@ -32,7 +32,7 @@ __all__ = [
     "Limit",
     "Limits",
     "LocalDisks",
-    "Lustre",
+    "LustreFacts",
     "NetworkCards",
     "Origin",
     "Price",

@@ -19,7 +19,7 @@ from components.catalog.images import IMAGES, Images
 from components.catalog.instances import InstanceType, Rows
 from components.catalog.kubernetes import KUBERNETES, Kubernetes
 from components.catalog.limits import LIMITS, Limits
-from components.catalog.lustre import LUSTRE, Lustre
+from components.catalog.lustre import LUSTRE, LustreFacts
 from components.catalog.prices import Buying, Prices, load_prices
 from components.naming import listed, nearest
 
@@ -53,7 +53,7 @@ class Catalog:
     charts: Charts
     images: Images
     limits: Limits
-    lustre: Lustre
+    lustre: LustreFacts
     prices: Prices
 
     def instance(self, name: str) -> InstanceType:

@@ -20,7 +20,7 @@ def _nothing() -> Mapping[str, int]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Accelerator:
+class AcceleratorCard:
     """The cards of one machine; figures are for one card. Memory in GiB, peaks in dense TFLOP/s, bandwidths in GB/s."""
 
     vendor: Vendor
@@ -72,7 +72,7 @@ class InstanceType:
     vcpu: int
     memory_gib: float
     arch: Architecture
-    accelerator: Accelerator | None
+    accelerator: AcceleratorCard | None
     local_disks: LocalDisks | None
     network: NetworkCards
     topology_layers: int
@@ -127,7 +127,7 @@ def parse(name: str, row: Mapping[str, Any], prefixes: Mapping[str, str]) -> Ins
         vcpu=row["vcpu"],
         memory_gib=row["memory_gib"],
         arch=row["arch"],
-        accelerator=Accelerator(**accelerator) if accelerator else None,
+        accelerator=AcceleratorCard(**accelerator) if accelerator else None,
         local_disks=LocalDisks(**disks) if disks else None,
         network=NetworkCards(**network),
         topology_layers=row["topology_layers"],

@@ -75,7 +75,7 @@ _GUIDE = "EKS User Guide, Kubernetes release calendar; endoflife.date/amazon-eks
 _READ = Origin(as_of=date(2026, 11, 30), source=_GUIDE)
 _GUESSED = Origin(
     as_of=date(2026, 11, 30),
-    source="offered (EKS AMI release v20260714 ships 1.36.2); dates reckoned as release + 14 and + 26 months",
+    source="offered (EKS AMI release v20260714 ships 1.36.2); dates computed as release + 14 and + 26 months",
     unverified=True,
 )
 _RUMOURED = Origin(

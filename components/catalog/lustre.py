@@ -90,7 +90,7 @@ class IntelligentTiering:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Lustre:
+class LustreFacts:
     """All deployment types, and what holds for every file system."""
 
     deployments: Mapping[tuple[DeploymentType, StorageType], Deployment]
@@ -205,7 +205,7 @@ _DEPLOYMENTS = (
     ),
 )
 
-LUSTRE = Lustre(
+LUSTRE = LustreFacts(
     deployments=MappingProxyType({(entry.deployment, entry.storage): entry for entry in _DEPLOYMENTS}),
     intelligent_tiering=IntelligentTiering(
         throughput_step_mbps=4000,

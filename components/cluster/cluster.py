@@ -118,17 +118,8 @@ class Cluster(pulumi.ComponentResource):
             *admins,
             *self._addons(name, [plan for plan in args.addons if not plan.before_nodes], [system]),
         ]
-        self.register_outputs(
-            {
-                "name": self.name,
-                "endpoint": self.endpoint,
-                "certificate_authority": self.certificate_authority,
-                "security_group_id": self.security_group_id,
-                "version": self.version,
-                "key_arn": self.key_arn,
-                "node_role_arn": self.node_role_arn,
-            }
-        )
+        told = ("name", "endpoint", "certificate_authority", "security_group_id", "version", "key_arn", "node_role_arn")
+        self.register_outputs({name: getattr(self, name) for name in told})
 
     def _logs(self, name: str, key: aws.kms.Key) -> aws.cloudwatch.LogGroup:
         return aws.cloudwatch.LogGroup(

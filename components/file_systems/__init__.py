@@ -10,12 +10,12 @@ from components.catalog import Catalog
 from components.file_systems.csi import CSI
 from components.file_systems.file_system import (
     CONTENTS,
-    Addon,
     Addresses,
     Alarm,
+    AlarmMetric,
     Content,
     FileSystem,
-    Metric,
+    NeededAddon,
     System,
     VolumeSource,
 )
@@ -26,12 +26,12 @@ from components.spec.stack import StackSpec
 __all__ = [
     "CONTENTS",
     "KINDS",
-    "Addon",
     "Addresses",
     "Alarm",
+    "AlarmMetric",
     "Content",
     "FileSystem",
-    "Metric",
+    "NeededAddon",
     "System",
     "VolumeSource",
     "addons",
@@ -54,7 +54,7 @@ def _used(stack: StackSpec) -> list[FileSystem]:
     return [kind for kind in KINDS.values() if kind.present(stack)]
 
 
-def addons(stack: StackSpec) -> Mapping[str, Addon]:
+def addons(stack: StackSpec) -> Mapping[str, NeededAddon]:
     """EKS add-ons that mount the stack's file systems, by name."""
     return {kind.addon.name: kind.addon for kind in _used(stack) if kind.addon}
 

@@ -18,7 +18,7 @@ from components.spec.stack import StackSpec
 from components.spec.storage import FileSystemSpec
 
 
-class Mount(Spec):
+class CsiMount(Spec):
     """One folder of the file system, in the words of its driver."""
 
     handle: Text = Field(description="the driver's name of the volume (volumeHandle)")
@@ -29,8 +29,8 @@ class CsiSettings(Spec):
     """`settings` of an entry of kind `csi`."""
 
     driver: Text = Field(description="the CSI driver's name, such as nfs.csi.k8s.io")
-    datasets: Mount = Field(description="what is mounted, read-only, at /datasets")
-    checkpoints: Mount = Field(description="what is mounted at /checkpoints")
+    datasets: CsiMount = Field(description="what is mounted, read-only, at /datasets")
+    checkpoints: CsiMount = Field(description="what is mounted at /checkpoints")
     mount_options: tuple[Text, ...] = Field(default=(), description="mount options of both volumes")
 
 
@@ -74,7 +74,7 @@ def _said(kind: str, place: tuple[int | str, ...], message: str) -> str:
 
 
 def _hint(kind: str, place: tuple[int | str, ...]) -> str:
-    known = Mount.model_fields if len(place) > 1 else CsiSettings.model_fields
+    known = CsiMount.model_fields if len(place) > 1 else CsiSettings.model_fields
     name = str(place[-1]) if place else ""
     if kind == "extra_forbidden":
         return did_you_mean(name, known) or "take it out"

@@ -42,7 +42,7 @@ class System:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Addon:
+class NeededAddon:
     """The EKS add-on whose driver mounts the kind, and all that its service account needs to do."""
 
     name: str
@@ -55,7 +55,7 @@ class Addresses:
 
     zone: str
     count: int
-    reckoning: str
+    arithmetic: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,7 @@ class VolumeSource:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Metric:
+class AlarmMetric:
     """One CloudWatch metric of an alarm: a statistic over periods of so many seconds."""
 
     name: str
@@ -89,7 +89,7 @@ class Alarm:
 
     role: str
     description: str
-    metrics: Mapping[str, Metric]
+    metrics: Mapping[str, AlarmMetric]
     threshold: float
     comparison: Literal["GreaterThanThreshold", "LessThanThreshold"]
     evaluation_periods: int
@@ -106,7 +106,7 @@ class FileSystem:
     images: tuple[str, ...] = ()
     #: The interface endpoint that its driver calls, and why.
     endpoint: tuple[str, str] | None = None
-    addon: Addon | None = None
+    addon: NeededAddon | None = None
     #: Ports (first, last) that clients and servers open to each other over TCP.
     ports: tuple[tuple[int, int], ...] = ()
 

@@ -8,7 +8,7 @@ from typing import Any
 import pulumi
 import pulumi_aws as aws
 
-from components.file_systems import Alarm, Metric
+from components.file_systems import Alarm, AlarmMetric
 
 _NAMESPACE = "AWS/FSx"
 
@@ -63,7 +63,7 @@ def _measured(alarm: Alarm, file_system_id: pulumi.Input[str]) -> dict[str, Any]
 
 
 def _query(
-    key: str, metric: Metric, file_system_id: pulumi.Input[str]
+    key: str, metric: AlarmMetric, file_system_id: pulumi.Input[str]
 ) -> aws.cloudwatch.MetricAlarmMetricQueryArgsDict:
     return {
         "id": key,

@@ -17,7 +17,7 @@ from components.network import endpoints as network_endpoints
 from components.network import flow_logs
 from components.network.security_groups import Groups
 from components.planning import addresses, alone
-from components.planning.address_needs import Need
+from components.planning.address_needs import AddressNeed
 from components.planning.addresses import Kind, Subnet
 from components.planning.endpoints import Endpoint, of_network
 from components.refused import refuse
@@ -35,7 +35,7 @@ class NetworkArgs:
 
     spec: NetworkSpec
     region: str
-    compute: tuple[Need, ...] = ()
+    compute: tuple[AddressNeed, ...] = ()
     endpoints: tuple[Endpoint, ...] | None = None
     remote_cidrs: tuple[str, ...] = ()
     transit_gateway_id: str | None = None
@@ -100,15 +100,11 @@ class Network(pulumi.ComponentResource):
         self.efa_security_group_id = groups.efa.id
         self.endpoint_security_group_id = groups.endpoints.id
         self.ready += [s3, *endpoints, *groups.rules]
-        self.register_outputs(
-            {
-                "vpc_id": self.vpc_id,
-                "compute_security_group_id": self.compute_security_group_id,
-                "management_security_group_id": self.management_security_group_id,
-                "efa_security_group_id": self.efa_security_group_id,
-                "endpoint_security_group_id": self.endpoint_security_group_id,
-            }
-        )
+        groups_told = {
+            f"{word}_security_group_id": getattr(self, f"{word}_security_group_id")
+            for word in ("compute", "management", "efa", "endpoint")
+        }
+        self.register_outputs({"vpc_id": self.vpc_id, **groups_told})
 
     def _declare_vpc(self) -> aws.ec2.Vpc:
         return aws.ec2.Vpc(

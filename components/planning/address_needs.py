@@ -27,21 +27,21 @@ CONTROL_PLANE = 16  # free addresses a subnet that EKS recommends for its contro
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class AddressPart:
     """What one pool or file system takes, and how that was computed."""
 
     addresses: int
-    reckoning: str
+    arithmetic: str
     nodes: int = 0
     prefixed: int = 0  # how many of them come in prefixes, which need free blocks of 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class Need:
+class AddressNeed:
     """What one zone's subnet must hold."""
 
     zone: str
-    parts: tuple[Part, ...] = ()
+    parts: tuple[AddressPart, ...] = ()
 
     @property
     def addresses(self) -> int:
@@ -53,14 +53,14 @@ class Need:
 
     @property
     def arithmetic(self) -> str:
-        return " + ".join(part.reckoning for part in self.parts) or "nothing"
+        return " + ".join(part.arithmetic for part in self.parts) or "nothing"
 
 
-def nodes(label: str, count: int, interfaces: int = 1, prefixes: int = PREFIXES) -> Part:
+def nodes(label: str, count: int, interfaces: int = 1, prefixes: int = PREFIXES) -> AddressPart:
     """`count` nodes with that many addressed interfaces each and their pods' prefixes."""
     addresses, prefixed = count * (interfaces + prefixes * PREFIX), count * prefixes * PREFIX
-    reckoning = f"{label}: {count:,} nodes x ({interfaces} + {prefixes} x {PREFIX}) = {addresses:,}"
-    return Part(addresses=addresses, reckoning=reckoning, nodes=count, prefixed=prefixed)
+    arithmetic = f"{label}: {count:,} nodes x ({interfaces} + {prefixes} x {PREFIX}) = {addresses:,}"
+    return AddressPart(addresses=addresses, arithmetic=arithmetic, nodes=count, prefixed=prefixed)
 
 
 def system_prefixes(stack: StackSpec, cat: Catalog) -> int:
@@ -76,25 +76,25 @@ def _addressed(instance: InstanceType, pool: PoolSpec) -> int:
     return addressed_interfaces(instance, pool.efa_layout) if pool.fabric == "efa" and instance.efa else 1
 
 
-def compute_needs(stack: StackSpec, cat: Catalog) -> tuple[Need, ...]:
+def compute_needs(stack: StackSpec, cat: Catalog) -> tuple[AddressNeed, ...]:
     """One need for every zone with accelerator pools or file systems, sorted by zone. Pools without a zone are left to
     their own rule.
     """
-    parts: dict[str, list[Part]] = defaultdict(list)
+    parts: dict[str, list[AddressPart]] = defaultdict(list)
     for pool in sorted(pool_values.of_stack(stack, cat), key=lambda each: each.name):
         if pool.in_compute_network:
             interfaces = max(_addressed(machine, pool.spec) for machine in pool.known_machines)
             _spread(parts, pool_zones(pool, stack.zones), pool.name, pool.spec.max_nodes, PREFIXES, interfaces)
     for each in file_systems.addresses(stack, cat):
-        parts[each.zone].append(Part(addresses=each.count, reckoning=each.reckoning))
-    return tuple(Need(zone=zone, parts=tuple(parts[zone])) for zone in sorted(parts))
+        parts[each.zone].append(AddressPart(addresses=each.count, arithmetic=each.arithmetic))
+    return tuple(AddressNeed(zone=zone, parts=tuple(parts[zone])) for zone in sorted(parts))
 
 
-def management_needs(stack: StackSpec, cat: Catalog) -> tuple[Need, ...]:
+def management_needs(stack: StackSpec, cat: Catalog) -> tuple[AddressNeed, ...]:
     """One need for the nodes subnet of every zone: the system pool and the pools without cards, each spread evenly over
     its zones.
     """
-    parts: dict[str, list[Part]] = {zone: [] for zone in stack.zones}
+    parts: dict[str, list[AddressPart]] = {zone: [] for zone in stack.zones}
     if not parts:
         return ()
     if stack.cluster:
@@ -103,18 +103,23 @@ def management_needs(stack: StackSpec, cat: Catalog) -> tuple[Need, ...]:
         if not pool.in_compute_network:
             zones = [zone for zone in pool_zones(pool, stack.zones) if zone in parts]
             _spread(parts, zones or stack.zones, pool.name, pool.spec.max_nodes, PREFIXES)
-    return tuple(Need(zone=zone, parts=tuple(parts[zone])) for zone in sorted(parts))
+    return tuple(AddressNeed(zone=zone, parts=tuple(parts[zone])) for zone in sorted(parts))
 
 
 def _spread(
-    parts: dict[str, list[Part]], zones: Sequence[str], label: str, count: int, prefixes: int, interfaces: int = 1
+    parts: dict[str, list[AddressPart]],
+    zones: Sequence[str],
+    label: str,
+    count: int,
+    prefixes: int,
+    interfaces: int = 1,
 ) -> None:
     """The most that one zone gets when the nodes are spread evenly, for each zone."""
     for zone in zones:
         parts[zone].append(nodes(label, ceil(count / len(zones)), interfaces, prefixes))
 
 
-def management_share(pool: PoolSpec, zones: int) -> Part:
+def management_share(pool: PoolSpec, zones: int) -> AddressPart:
     """What a pool without cards takes of each of so many zones."""
     return nodes(pool.name, ceil(pool.max_nodes / zones), 1, PREFIXES)
 

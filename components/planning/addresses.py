@@ -11,7 +11,7 @@ from ipaddress import IPv4Network
 from typing import Literal
 
 from components.catalog import regions
-from components.planning.address_needs import Need
+from components.planning.address_needs import AddressNeed
 from components.spec.form import Hybrid
 from components.spec.network import NetworkSpec
 from components.spec.stack import StackSpec
@@ -45,7 +45,7 @@ class AddressPlan:
     """All subnets, and the needs of zones that no compute range had room for."""
 
     subnets: tuple[Subnet, ...]
-    unplaced: tuple[Need, ...] = ()
+    unplaced: tuple[AddressNeed, ...] = ()
     whole: tuple[str, ...] = ()  # zones whose compute subnet is a whole range
 
     def subnet(self, kind: Kind, zone: str) -> Subnet:
@@ -103,7 +103,7 @@ def _room(prefix: int) -> int:
     return 2 ** (32 - prefix) - RESERVED
 
 
-def plan(spec: NetworkSpec, compute: Iterable[Need] = ()) -> AddressPlan:
+def plan(spec: NetworkSpec, compute: Iterable[AddressNeed] = ()) -> AddressPlan:
     """Cut the ranges. `compute` names the zones with accelerator nodes and what they need.
 
     A compute subnet is the zone's own eighth of the lowest range that has it free; a zone that needs more takes a whole
@@ -130,8 +130,8 @@ def _of_management(spec: NetworkSpec, zone: str, kind: Kind) -> IPv4Network:
 
 
 def _compute(
-    spec: NetworkSpec, needs: Mapping[str, Need]
-) -> tuple[dict[str, IPv4Network], tuple[Need, ...], tuple[str, ...]]:
+    spec: NetworkSpec, needs: Mapping[str, AddressNeed]
+) -> tuple[dict[str, IPv4Network], tuple[AddressNeed, ...], tuple[str, ...]]:
     ranges = sorted({IPv4Network(each) for each in spec.compute_cidrs})
     placed = {zone: IPv4Network(cidr) for zone, cidr in spec.compute_subnets.items() if zone in needs}
     taken = [IPv4Network(cidr) for cidr in spec.compute_subnets.values()]
@@ -162,11 +162,11 @@ def _slot_of(network: IPv4Network, zone: str) -> IPv4Network:
     return list(network.subnets(prefixlen_diff=3))[slot(zone)]
 
 
-def _slot_fits(network: IPv4Network, need: Need) -> bool:
+def _slot_fits(network: IPv4Network, need: AddressNeed) -> bool:
     return network.prefixlen + 3 <= SMALLEST and _room(network.prefixlen + 3) >= need.addresses
 
 
-def reservations(subnet: Subnet, need: Need) -> tuple[str, ...]:
+def reservations(subnet: Subnet, need: AddressNeed) -> tuple[str, ...]:
     """The parts of a compute subnet to keep for prefixes, from its top: its upper half, the next quarter, and so on
     until they suffice.
 

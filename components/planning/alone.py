@@ -1,6 +1,6 @@
 """The rules of a stack, held against one part of it: what a component refuses in a program without a stack file.
 
-The part is a stack of which nothing else was read. Each rule judges as far as it can, and says what it says of a whole
+The part is a stack of which nothing else was read. Each rule checks as far as it can, and says what it says of a whole
 stack file; paths are those of the part's own spec.
 """
 
@@ -14,7 +14,7 @@ from components import catalog
 from components.catalog import Catalog, regions
 from components.naming import did_you_mean
 from components.planning import rules
-from components.planning.address_needs import Need
+from components.planning.address_needs import AddressNeed
 from components.planning.addresses import plan
 from components.planning.pool import Pool
 from components.planning.rules.network import without_room
@@ -64,7 +64,12 @@ def of_pool(
 
 
 def of_network(
-    spec: NetworkSpec, region: str, *, compute: Sequence[Need], remote_cidrs: Sequence[str], transit_gateway: str | None
+    spec: NetworkSpec,
+    region: str,
+    *,
+    compute: Sequence[AddressNeed],
+    remote_cidrs: Sequence[str],
+    transit_gateway: str | None,
 ) -> list[Problem]:
     """`compute` are the addresses that nodes with cards and file systems take in each zone."""
     known = {"region": region, "form": _form(remote_cidrs, transit_gateway), "network": spec, "cluster": None}

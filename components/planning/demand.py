@@ -23,13 +23,13 @@ _GB = 1e9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Need:
-    """What one task moves, in bytes a second. `reckoning` is how it was computed, in words."""
+class StorageNeed:
+    """What one task moves, in bytes a second. `arithmetic` is how it was computed, in words."""
 
     task: str
     read: float
     write: float
-    reckoning: str
+    arithmetic: str
 
     @property
     def most(self) -> float:
@@ -46,7 +46,7 @@ class Supply:
     system: str
     path: str
     bytes_per_second: float
-    reckoning: str
+    arithmetic: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ class Demand:
     """Both sides, and the warnings that follow."""
 
     supplies: tuple[Supply, ...]
-    needs: tuple[Need, ...]
+    needs: tuple[StorageNeed, ...]
     problems: tuple[Problem, ...]
 
     def as_plan(self) -> dict[str, object]:
@@ -65,7 +65,7 @@ class Demand:
                 {
                     "name": each.system,
                     "gb_per_second": round(each.bytes_per_second / _GB, 3),
-                    "reckoning": each.reckoning,
+                    "reckoning": each.arithmetic,
                 }
                 for each in self.supplies
             ],
@@ -75,24 +75,24 @@ class Demand:
                     "read_gb_per_second": round(each.read / _GB, 3),
                     "write_gb_per_second": round(each.write / _GB, 3),
                     "times_bought": round(bought / each.most, 2) if each.most else None,
-                    "reckoning": each.reckoning,
+                    "reckoning": each.arithmetic,
                 }
                 for each in self.needs
             ],
         }
 
 
-def need(plan: Plan) -> Need:
+def need(plan: Plan) -> StorageNeed:
     """What the planned run moves: its tokens, its checkpoint within the planned time, and the checkpoint read again
     after a restart.
     """
     store, saved = plan.store, plan.checkpoint
     rate = plan.tokens_per_second_per_card * plan.cards
-    return Need(
+    return StorageNeed(
         task=plan.request.name,
         read=store.read_bandwidth,
         write=store.write_bandwidth,
-        reckoning=(
+        arithmetic=(
             f"{rate:,.0f} tokens/s x {store.token_bytes} bytes = {rate * store.token_bytes / 1e6:,.1f} MB/s; a"
             f" checkpoint of {saved.bytes / 1e12:,.2f} TB in {saved.write_seconds:,.0f} s ="
             f" {store.write_bandwidth / _GB:,.1f} GB/s; reading it again after a restart:"
@@ -108,20 +108,22 @@ def supplies(stack: StackSpec, cat: Catalog) -> tuple[Supply, ...]:
             system=each.name,
             path=each.throughput_path,
             bytes_per_second=each.total_mbps * 1e6,
-            reckoning=each.throughput_words,
+            arithmetic=each.throughput_words,
         )
         for each in file_systems.systems(stack, cat)
         if each.total_mbps is not None
     )
 
 
-def compare(stack: StackSpec, cat: Catalog, needs: Sequence[Need]) -> Demand:
+def compare(stack: StackSpec, cat: Catalog, needs: Sequence[StorageNeed]) -> Demand:
     """Warnings where less than half again of a task's need was bought. Without file systems nothing is compared."""
     found = supplies(stack, cat)
     return Demand(supplies=found, needs=tuple(needs), problems=tuple(_problems(stack, found, needs, cat)))
 
 
-def _problems(stack: StackSpec, found: Sequence[Supply], needs: Sequence[Need], cat: Catalog) -> Iterator[Problem]:
+def _problems(
+    stack: StackSpec, found: Sequence[Supply], needs: Sequence[StorageNeed], cat: Catalog
+) -> Iterator[Problem]:
     if not found:
         return
     # Tasks run from the fastest one; a slower one beside it serves others.
@@ -134,13 +136,13 @@ def _problems(stack: StackSpec, found: Sequence[Supply], needs: Sequence[Need], 
             continue
         times = best.bytes_per_second / each.most
         said = (
-            f'"{best.system}" moves {best.reckoning}, {times:.2g} x the {each.most / _GB:,.1f} GB/s that {each.task}'
+            f'"{best.system}" moves {best.arithmetic}, {times:.2g} x the {each.most / _GB:,.1f} GB/s that {each.task}'
             " needs"
         )
         yield Problem(
             id="lustre-demand",
             path=best.path,
-            said=f"{said} ({each.reckoning})",
+            said=f"{said} ({each.arithmetic})",
             hint=f"{MARGIN} x are {wanted / _GB:,.1f} GB/s: {kind.faster(system, wanted / 1e6, stack, cat)}",
             severity="warning",
         )

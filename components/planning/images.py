@@ -198,7 +198,7 @@ class PullPlan:
         return ceil(self.manifest_seconds + max(self.layer_seconds, self.download_seconds))
 
     @property
-    def reckoning(self) -> str:
+    def arithmetic(self) -> str:
         """The arithmetic in words."""
         return (
             f"{self.nodes:,} nodes ask for a manifest at {BATCH_GET_IMAGE:,} a second: {self.manifest_seconds:.1f} s; "
@@ -211,7 +211,7 @@ class PullPlan:
             "nodes": self.nodes,
             "image_gib": self.image_gib,
             "seconds": self.seconds,
-            "reckoning": self.reckoning,
+            "reckoning": self.arithmetic,
             "preloaded": self.preloaded,
         }
 

@@ -37,7 +37,7 @@ _RULES_OF_A_FILE_SYSTEM = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class QuotaRow:
     """One limit: `need` and `limit` in `unit`; `request` says what to ask for, empty when it fits."""
 
     name: str
@@ -46,7 +46,7 @@ class Row:
     unit: str
     verdict: Verdict
     request: str
-    reckoning: str
+    arithmetic: str
     unverified: bool
 
     def as_plan(self) -> dict[str, object]:
@@ -57,12 +57,14 @@ class Row:
             "unit": self.unit,
             "verdict": self.verdict,
             "request": self.request,
-            "reckoning": self.reckoning,
+            "reckoning": self.arithmetic,
             "unverified": self.unverified,
         }
 
 
-def _row(limit: Limit, need: int, reckoning: str, *, name: str | None = None, available: int | None = None) -> Row:
+def _row(
+    limit: Limit, need: int, arithmetic: str, *, name: str | None = None, available: int | None = None
+) -> QuotaRow:
     value = limit.value if available is None else available
     if need <= value:
         verdict, request = "fits", ""
@@ -71,19 +73,19 @@ def _row(limit: Limit, need: int, reckoning: str, *, name: str | None = None, av
         verdict, request = "request", f"ask Service Quotas for {need:,} {limit.unit} ({code})"
     else:
         verdict, request = "over", f"AWS does not raise this limit: plan for at most {value:,} {limit.unit}"
-    return Row(
+    return QuotaRow(
         name=name or limit.name,
         need=need,
         limit=value,
         unit=limit.unit,
         verdict=verdict,
         request=request,
-        reckoning=reckoning,
+        arithmetic=arithmetic,
         unverified=limit.origin.unverified,
     )
 
 
-def rows(stack: StackSpec, cat: Catalog) -> tuple[Row, ...]:
+def rows(stack: StackSpec, cat: Catalog) -> tuple[QuotaRow, ...]:
     """Every limit that the stack touches, in a fixed order. Empty for a stack without a network of ours."""
     if stack.network is None:
         return ()
@@ -114,7 +116,7 @@ def _vcpu(types: Sequence[str], cat: Catalog) -> tuple[str, int]:
     return largest.quota_family, largest.vcpu
 
 
-def _vcpus(stack: StackSpec, places: tuple[Placement, ...], cat: Catalog) -> Iterator[Row]:
+def _vcpus(stack: StackSpec, places: tuple[Placement, ...], cat: Catalog) -> Iterator[QuotaRow]:
     """Reservations count as on-demand, whether they are filled or not; blocks count nowhere here."""
     found: dict[tuple[str, Market], list[tuple[str, int]]] = defaultdict(list)
     if stack.cluster:
@@ -142,7 +144,7 @@ def _vcpus(stack: StackSpec, places: tuple[Placement, ...], cat: Catalog) -> Ite
             yield _row(limit, sum(need for _, need in parts), " + ".join(words for words, _ in parts))
 
 
-def _blocks(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
+def _blocks(stack: StackSpec, cat: Catalog) -> Iterator[QuotaRow]:
     windows = [window for pool in stack.pools for window in blocks.windows(pool)]
     if windows:
         largest = max(windows, key=lambda window: (window.nodes, window.reservation))
@@ -151,7 +153,7 @@ def _blocks(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
         yield _row(cat.limits.block_instances_per_day, together, "all blocks that are open at one time")
 
 
-def _groups(stack: StackSpec, places: tuple[Placement, ...], cat: Catalog) -> Iterator[Row]:
+def _groups(stack: StackSpec, places: tuple[Placement, ...], cat: Catalog) -> Iterator[QuotaRow]:
     system = 1 if stack.cluster else 0
     parts = [f"{place.pool} {len(place.groups)}" for place in places]
     count = sum(len(place.groups) for place in places)
@@ -171,7 +173,7 @@ def _own_placement_groups(place: Placement) -> int:
     return sum(group.own_placement_group for group in place.groups) + bought
 
 
-def _interfaces(stack: StackSpec, pools: dict[str, PoolSpec], cat: Catalog) -> Iterator[Row]:
+def _interfaces(stack: StackSpec, pools: dict[str, PoolSpec], cat: Catalog) -> Iterator[QuotaRow]:
     """Interfaces of nodes, endpoints and gateways; address units count the nodes' pod prefixes too."""
     network = stack.network
     if network is None:
@@ -208,7 +210,7 @@ def _interfaces(stack: StackSpec, pools: dict[str, PoolSpec], cat: Catalog) -> I
     yield _row(cat.limits.network_address_units, units, " + ".join(unit_words))
 
 
-def _security_groups(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
+def _security_groups(stack: StackSpec, cat: Catalog) -> Iterator[QuotaRow]:
     counts = [
         (_OWN_SECURITY_GROUPS + Pool(pool, cat).fabric.open_group + len(pool.security_groups), pool.name)
         for pool in stack.pools
@@ -219,7 +221,7 @@ def _security_groups(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
         yield _row(cat.limits.security_groups_per_interface, most, name)
 
 
-def _doors(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
+def _doors(stack: StackSpec, cat: Catalog) -> Iterator[QuotaRow]:
     """Rules of the largest security group, and service accounts with a role of their own."""
     systems = sum(bool(file_systems.KINDS[each.kind].ports) for each in file_systems.systems(stack, cat))
     rules = _MANAGEMENT_RULES + _RULES_OF_A_FILE_SYSTEM * systems
@@ -234,7 +236,7 @@ def _doors(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
         yield _row(cat.limits.pod_identity_associations, len(names), ", ".join(names))
 
 
-def _network(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
+def _network(stack: StackSpec, cat: Catalog) -> Iterator[QuotaRow]:
     network = stack.network
     if network is None:
         return
@@ -247,7 +249,7 @@ def _network(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
         yield _row(cat.limits.elastic_addresses_per_region, gateways, f"NAT gateways {gateways}")
 
 
-def _subnets(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
+def _subnets(stack: StackSpec, cat: Catalog) -> Iterator[QuotaRow]:
     """Addresses of every subnet that nodes live in; a subnet too small is refused elsewhere, here its room is shown."""
     network = stack.network
     if network is None:
@@ -261,19 +263,19 @@ def _subnets(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
         found = [subnet for subnet in plan.subnets if subnet.kind == kind and subnet.zone == need.zone]
         if found:
             room = found[0].usable
-            yield Row(
+            yield QuotaRow(
                 name=f"addresses of the {kind} subnet in {need.zone}",
                 need=need.addresses,
                 limit=room,
                 unit="addresses",
                 verdict="fits" if need.addresses <= room else "over",
                 request="" if need.addresses <= room else f"give the {kind} network a larger range",
-                reckoning=need.arithmetic,
+                arithmetic=need.arithmetic,
                 unverified=False,
             )
 
 
-def _volumes(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
+def _volumes(stack: StackSpec, cat: Catalog) -> Iterator[QuotaRow]:
     """Root volumes of all nodes that may run at one time; launches beyond end in VolumeLimitExceeded."""
     parts = [(pool.name, pool.max_nodes, pool.root_volume_gib) for pool in stack.pools if pool.types]
     if stack.cluster:
@@ -284,7 +286,7 @@ def _volumes(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
         yield _row(cat.limits.gp3_storage, ceil(gib / 1024), words)
 
 
-def _lustre(stack: StackSpec, cat: Catalog) -> Iterator[Row]:
+def _lustre(stack: StackSpec, cat: Catalog) -> Iterator[QuotaRow]:
     """Capacity by deployment type and storage, and the throughput of what has no capacity of its own."""
     sizes: dict[tuple[str, str], list[tuple[str, int]]] = defaultdict(list)
     tiered = [(each.name, each.throughput_mbps or 0) for each in stack.storage.lustre if each.tiered]

@@ -16,7 +16,7 @@ from components.planning.demand import Demand
 from components.planning.endpoints import Endpoint
 from components.planning.images import Mirrored, PullPlan
 from components.planning.placement import Placement
-from components.planning.quotas import Row
+from components.planning.quotas import QuotaRow
 from components.planning.topology import Topology
 from components.spec.pools import PoolSpec
 from components.spec.queues import QueueSpec
@@ -34,7 +34,7 @@ class SubnetPlan:
     cidr: str
     usable: int
     needed: int | None
-    reckoning: str
+    arithmetic: str
 
     def as_plan(self) -> dict[str, object]:
         return {
@@ -43,7 +43,7 @@ class SubnetPlan:
             "cidr": self.cidr,
             "usable": self.usable,
             "needed": self.needed,
-            "reckoning": self.reckoning,
+            "reckoning": self.arithmetic,
         }
 
 
@@ -55,7 +55,7 @@ class StackPlan:
     subnets: tuple[SubnetPlan, ...] = ()
     endpoints: tuple[Endpoint, ...] = ()
     topology: Mapping[str, Topology] = field(default_factory=dict[str, Topology])
-    quotas: tuple[Row, ...] = ()
+    quotas: tuple[QuotaRow, ...] = ()
     calendar: tuple[Window, ...] = ()
     storage: Demand = _NOTHING_MOVED
     images: tuple[Mirrored, ...] = ()
@@ -130,7 +130,7 @@ def _subnets(stack: StackSpec, cat: Catalog) -> tuple[SubnetPlan, ...]:
                 cidr=subnet.cidr,
                 usable=subnet.usable,
                 needed=need.addresses if need else None,
-                reckoning=need.arithmetic if need else "",
+                arithmetic=need.arithmetic if need else "",
             )
         )
     return tuple(rows)

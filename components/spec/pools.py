@@ -213,10 +213,10 @@ class HostSpec(Spec):
     )
     reserved_vcpu: CountOrZero | None = Field(
         default=None,
-        description="processors that the system and its daemons keep on each node; reckoned as on EC2 when left out",
+        description="processors that the system and its daemons keep on each node; computed as on EC2 when left out",
     )
     reserved_memory_gib: CountOrZero | None = Field(
-        default=None, description="memory in GiB that they keep; reckoned as on EC2 when left out"
+        default=None, description="memory in GiB that they keep; computed as on EC2 when left out"
     )
     labels: dict[str, str] = Field(default_factory=dict, description="labels that the pool's nodes already carry")
 

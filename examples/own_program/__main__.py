@@ -8,7 +8,7 @@ from components.gpu_pool import GpuPool, GpuPoolArgs
 from components.lustre import Lustre, LustreArgs
 from components.lustre.security_group import Client
 from components.network import Network, NetworkArgs
-from components.planning.address_needs import Need, nodes
+from components.planning.address_needs import AddressNeed, nodes
 from components.spec.network import NetworkSpec
 from components.spec.pools import OnDemand, PoolSpec
 from components.spec.storage import LustreSpec
@@ -25,7 +25,7 @@ network = Network(
             zones=(ZONE, "usw2-az4"), cidr="10.50.0.0/16", compute_cidrs=("100.64.0.0/16",), nat_gateways="one"
         ),
         region=REGION,
-        compute=(Need(zone=ZONE, parts=(nodes("h100", 4),)),),
+        compute=(AddressNeed(zone=ZONE, parts=(nodes("h100", 4),)),),
         tags=tags,
     ),
     own,

@@ -1,6 +1,6 @@
 """What a pool of nodes is for, read from what the node group itself says.
 
-Hides where that is written: labels, tags and taints of node groups, of templates and of Karpenter's pools.
+It is written in labels, tags and taints: of node groups, of their templates, and of Karpenter's pools.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from components.lustre import Lustre, LustreArgs
 from components.network import Network, NetworkArgs
 from components.object_store import ObjectStore, ObjectStoreArgs
 from components.planning import rules
-from components.planning.address_needs import Need, nodes
+from components.planning.address_needs import AddressNeed, nodes
 from components.problems import Problem
 from components.registry import Registry, RegistryArgs
 from components.spec.cluster import ClusterSpec
@@ -77,7 +77,9 @@ def make_pool(raw: dict[str, Any], *, group: str | None = "sg-efa") -> None:
     GpuPool("lab", args)
 
 
-def network(*, compute: tuple[Need, ...] = (), remote: tuple[str, ...] = (), **changed: Any) -> Callable[[], None]:
+def network(
+    *, compute: tuple[AddressNeed, ...] = (), remote: tuple[str, ...] = (), **changed: Any
+) -> Callable[[], None]:
     spec = NetworkSpec.model_validate({"zones": ["usw2-az2", "usw2-az3"], **changed})
     return lambda: network_of(NetworkArgs(spec=spec, region=REGION, compute=compute, remote_cidrs=remote))
 
@@ -148,7 +150,7 @@ def void(_: object) -> None:
     """A component that is only made."""
 
 
-FEW = Need(zone="usw2-az3", parts=(nodes("lab", 3000),))
+FEW = AddressNeed(zone="usw2-az3", parts=(nodes("lab", 3000),))
 
 
 @each_row(

@@ -10,7 +10,7 @@ from components.planning.pool import Pool
 from infra import settings
 from infra.offline.recorder import UNKNOWN
 from trainshed.sandbox import stack_contents
-from trainshed.sandbox.contents import Stage
+from trainshed.sandbox.contents import SandboxContents
 from trainshed.sandbox.nodes import NodeShape, layer_labels, nodes
 from trainshed.sandbox.stack_contents import WrongStack, fanout, known, objects, shape, stage_of
 
@@ -95,7 +95,7 @@ def test_the_releases_own_client_limits_are_the_stages() -> None:
 def test_a_stage_reads_back_as_it_was_written(tmp_path: Path) -> None:
     stage = stage_of("staging", nodes=1)
     stage.write(tmp_path / "stage.json")
-    again = Stage.read(tmp_path / "stage.json")
+    again = SandboxContents.read(tmp_path / "stage.json")
     assert again.objects == stage.objects
     assert [made.count for made in again.shapes] == [made.count for made in stage.shapes]
     assert again.kueue == stage.kueue

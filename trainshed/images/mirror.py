@@ -21,7 +21,7 @@ _NEEDS = "install crane, skopeo or docker (with buildx), and put it on PATH"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tool:
+class CopyTool:
     """How one tool copies an image, asks for its manifest (which fills a pull-through cache), and logs in with a
     password on its input.
     """
@@ -37,19 +37,19 @@ class Tool:
 
 
 TOOLS = (
-    Tool(
+    CopyTool(
         name="crane",
         copies=("crane", "copy", "{source}", "{target}"),
         asks=("crane", "manifest", "{target}"),
         logs_in=("crane", "auth", "login", "--username", "AWS", "--password-stdin", "{host}"),
     ),
-    Tool(
+    CopyTool(
         name="skopeo",
         copies=("skopeo", "copy", "--all", "--preserve-digests", "docker://{source}", "docker://{target}"),
         asks=("skopeo", "inspect", "--raw", "docker://{target}"),
         logs_in=("skopeo", "login", "--username", "AWS", "--password-stdin", "{host}"),
     ),
-    Tool(
+    CopyTool(
         name="docker",
         copies=("docker", "buildx", "imagetools", "create", "--tag", "{target}", "{source}"),
         asks=("docker", "buildx", "imagetools", "inspect", "{target}"),
@@ -153,7 +153,7 @@ def _run(found: Sequence[Mirrored], prefix: str, spec: StackSpec) -> list[Mirror
     return failed
 
 
-def _log_in(tool: Tool, host: str, region: str) -> None:
+def _log_in(tool: CopyTool, host: str, region: str) -> None:
     import base64
 
     from trainshed.aws_clients import BotoCoreError, ClientError, client

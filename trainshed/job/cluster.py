@@ -25,7 +25,7 @@ class RefusedError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cluster:
+class TaskCluster:
     """One cluster. `name` is the context that was chosen, for a person to see where a job goes."""
 
     name: str
@@ -112,7 +112,7 @@ def reason(error: Exception) -> str:
     return str(getattr(error, "reason", None) or error)
 
 
-def connect(kubeconfig: Path | None = None, context: str | None = None) -> Cluster:
+def connect(kubeconfig: Path | None = None, context: str | None = None) -> TaskCluster:
     """The cluster of a kubeconfig. Raises NeededError when the client, the file or the cluster isn't there."""
     try:
         client: Any = importlib.import_module("kubernetes.client")
@@ -143,4 +143,4 @@ def connect(kubeconfig: Path | None = None, context: str | None = None) -> Clust
         raise NeededError(f"the cluster {name} does not answer at {api.configuration.host}: is the VPN up?") from error
     except refused as error:
         raise NeededError(f"the cluster {name} refuses this user: {reason(error)}") from error
-    return Cluster(name=name, dynamic=found, core=client.CoreV1Api(api), errors=(refused, unreachable))
+    return TaskCluster(name=name, dynamic=found, core=client.CoreV1Api(api), errors=(refused, unreachable))

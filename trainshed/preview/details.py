@@ -84,7 +84,7 @@ def _quotas(made: Preview, console: Console) -> None:
     order = {"request": 0, "over": 1, "fits": 2}
     for row in sorted(made.plan.quotas, key=lambda each: order.get(each.verdict, 0)):
         default = f"{row.limit:,}{' (unverified)' if row.unverified else ''}"
-        table.add_row(row.name, f"{row.need:,}", default, row.unit, row.request or row.verdict, row.reckoning)
+        table.add_row(row.name, f"{row.need:,}", default, row.unit, row.request or row.verdict, row.arithmetic)
     if made.plan.quotas:
         console.print(table)
     else:
@@ -108,7 +108,7 @@ def _addresses(made: Preview, console: Console) -> None:
         subnets = Table("subnet", "zone", "range", "usable", "needed", "because", box=None, pad_edge=False)
         for row in plan.subnets:
             needed = "" if row.needed is None else f"{row.needed:,}"
-            subnets.add_row(row.kind, row.zone, row.cidr, f"{row.usable:,}", needed, row.reckoning)
+            subnets.add_row(row.kind, row.zone, row.cidr, f"{row.usable:,}", needed, row.arithmetic)
         console.print(subnets)
     _moved(console, plan)
 
@@ -117,9 +117,9 @@ def _moved(console: Console, plan: StackPlan) -> None:
     """What file systems move against what runs need, when blocks come and go, and how long a start takes to pull."""
     storage = plan.storage.as_plan()
     for supply in plan.storage.supplies:
-        _line(console, f"file system {supply.system}: {supply.reckoning}")
+        _line(console, f"file system {supply.system}: {supply.arithmetic}")
     for need, row in zip(plan.storage.needs, _rows(storage["needed"]), strict=True):
-        _line(console, f"  {row['times_bought']} x what {need.task} needs: {need.reckoning}")
+        _line(console, f"  {row['times_bought']} x what {need.task} needs: {need.arithmetic}")
     for window in plan.calendar:
         times = ", ".join(f"{key} {value}" for key, value in window.as_plan().items() if key not in _NAMED)
         _line(console, f"block {window.reservation} of {window.pool}: {times}")

@@ -72,7 +72,7 @@ def preview(stack: str) -> Preview:
         print(f"the AWS SDK itself is imported, which takes some seconds: {why}", file=sys.stderr)
     from infra.build import build
     from infra.offline.recorder import run
-    from trainshed.preview.policies import judge
+    from trainshed.preview.policies import policy_verdict
 
     try:
         recording = run(lambda: build(settings), stack=settings.name)
@@ -82,7 +82,7 @@ def preview(stack: str) -> Preview:
     records = tuple(each for each in recording.records if each.type != STACK_TYPE)
     spec = settings.valid
     cost = estimate(records, spec, settings.catalog)
-    verdict = judge(
+    verdict = policy_verdict(
         records,
         stack=settings.name,
         environment=spec.environment,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from components.planning.placement import Placement
-from components.planning.quotas import Row
+from components.planning.quotas import QuotaRow
 from components.problems import Problem
 from components.record import owners
 from trainshed.preview.run import Preview
@@ -138,7 +138,7 @@ def _fitted(entries: Sequence[str]) -> Iterator[str]:
         left -= len(kept)
 
 
-def _quotas(rows: Sequence[Row]) -> Iterator[str]:
+def _quotas(rows: Sequence[QuotaRow]) -> Iterator[str]:
     """What a new account doesn't have: to be asked for, or impossible."""
     asked = [each for each in rows if each.verdict == "request"]
     over = [each for each in rows if each.verdict == "over"]

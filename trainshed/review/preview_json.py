@@ -22,7 +22,7 @@ _SEVERITIES: Mapping[str, Severity] = {"error": "error", "warning": "warning", "
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class PreviewAnswer:
     """The parts of a preview that a review reads."""
 
     resources: tuple[Record, ...]
@@ -30,9 +30,9 @@ class Answer:
     verdict: Verdict
 
 
-def read(printed: Mapping[str, Any]) -> Answer:
+def read(printed: Mapping[str, Any]) -> PreviewAnswer:
     """Raises KeyError, TypeError or ValueError for an object that is no preview's."""
-    return Answer(
+    return PreviewAnswer(
         resources=tuple(record(each) for each in _entries(printed, "resources")),
         problems=tuple(problem(each) for each in _entries(printed, "problems")),
         verdict=Verdict(

@@ -1,4 +1,4 @@
 """A Kubernetes control plane as child processes of one program.
 
-Hides how each process is found, started, watched and ended.
+Every process ends with its starter, and listens on 127.0.0.1 alone.
 """

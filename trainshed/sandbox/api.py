@@ -1,6 +1,6 @@
 """A client of one API server with a token.
 
-Hides HTTP, pagination and how many connections it takes to create a thousand nodes.
+Lists are read page by page, and many objects are created over several connections at once.
 """
 
 from __future__ import annotations

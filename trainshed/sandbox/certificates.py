@@ -1,6 +1,6 @@
 """Keys and certificates for servers on 127.0.0.1.
 
-Hides openssl.
+openssl makes them; they hold for one run.
 """
 
 from __future__ import annotations

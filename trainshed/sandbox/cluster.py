@@ -1,6 +1,6 @@
 """A control plane with fake nodes, Kueue, JobSet and a stack's objects in it.
 
-Hides the order in which they must come up.
+They come up in the order in which one needs the other.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from trainshed.sandbox import controllers, nodes
 from trainshed.sandbox.api import Api, ApiError, Object
 from trainshed.sandbox.cloud import account, karpenter
 from trainshed.sandbox.cloud.purchases import is_karpenters, led_here
-from trainshed.sandbox.contents import Stage
+from trainshed.sandbox.contents import SandboxContents
 from trainshed.sandbox.plane import CONTROLLERS, SERVERS, ControlPlane
 
 PROGRAMS = (*SERVERS, *CONTROLLERS, *nodes.PROGRAMS, *controllers.PROGRAMS)
@@ -20,7 +20,7 @@ PROGRAMS = (*SERVERS, *CONTROLLERS, *nodes.PROGRAMS, *controllers.PROGRAMS)
 Tell = Callable[[str], None]
 
 
-def raise_curtain(plane: ControlPlane, stage: Stage, tell: Tell) -> list[str]:
+def raise_curtain(plane: ControlPlane, stage: SandboxContents, tell: Tell) -> list[str]:
     """Bring everything up in order; returns what was left out, each with its reason."""
     tell("JobSet and Kueue")
     controllers.start_jobset(plane, limits=stage.jobset)
@@ -39,7 +39,7 @@ def raise_curtain(plane: ControlPlane, stage: Stage, tell: Tell) -> list[str]:
     ]
 
 
-def _let_buy(plane: ControlPlane, stage: Stage, tell: Tell) -> list[str]:
+def _let_buy(plane: ControlPlane, stage: SandboxContents, tell: Tell) -> list[str]:
     """Start Karpenter over an account of its own, with the stack's node pools; returns what was left out."""
     wanted = stage.purchases
     assert wanted is not None
@@ -52,7 +52,7 @@ def _let_buy(plane: ControlPlane, stage: Stage, tell: Tell) -> list[str]:
         zones=sorted({zone for zones in wanted.zones.values() for zone in zones}),
         market=account.Market(on_demand=wanted.on_demand, spot=wanted.spot),
     )
-    karpenter.start(plane, made, karpenter.Settings(memory_overhead=wanted.memory_overhead))
+    karpenter.start(plane, made, karpenter.KarpenterSettings(memory_overhead=wanted.memory_overhead))
     objects, left_out = led_here([each for each in stage.objects if is_karpenters(each)], wanted, made)
     karpenter.declare(plane, objects)
     return left_out

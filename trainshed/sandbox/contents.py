@@ -1,6 +1,6 @@
 """What a sandbox holds, as plain data: nodes, objects and the controllers' limits.
 
-Hides that a supervisor reads it from a file.
+The command writes it to a file, from which the supervisor reads it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from trainshed.sandbox.nodes import NodeShape
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stage:
+class SandboxContents:
     """`kueue_settings` are the keys of Kueue's configuration that the stack's release sets, where they mean
     something outside a cluster. `purchases` where the stack's nodes come when jobs wait for them.
     """
@@ -36,7 +36,7 @@ class Stage:
         path.write_text(json.dumps(asdict(self)))
 
     @classmethod
-    def read(cls, path: Path) -> Stage:
+    def read(cls, path: Path) -> SandboxContents:
         raw = json.loads(path.read_text())
         return cls(
             stack=raw["stack"],

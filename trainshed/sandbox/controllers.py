@@ -1,6 +1,6 @@
 """Kueue and JobSet as processes beside the API server.
 
-Hides certificates and the webhooks that must be led to 127.0.0.1.
+Their webhooks are led to 127.0.0.1, with certificates made for each run.
 """
 
 from __future__ import annotations

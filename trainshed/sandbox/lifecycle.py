@@ -1,6 +1,6 @@
 """`trainshed sandbox up|down|status`: a stack's queues over a local control plane with fake nodes.
 
-Hides where that lives, who holds it and how it ends.
+A supervisor process holds the sandbox; a file in its folder says which one, and `down` ends it.
 """
 
 from __future__ import annotations

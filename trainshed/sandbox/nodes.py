@@ -1,6 +1,6 @@
 """Nodes that exist only in the API server, with the labels and resources real ones would have.
 
-Hides kwok, which moves their pods on.
+kwok plays their kubelets: it lets pods that are bound to them run and end.
 """
 
 from __future__ import annotations

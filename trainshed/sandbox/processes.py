@@ -1,6 +1,6 @@
 """Child processes that can't outlive their starter, and ports that no second run can be given.
 
-Hides signals, groups and sockets.
+A child has a process group of its own, which is ended whole; a port stays reserved until its user has bound it.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from infra.offline.recorder import UNKNOWN
 from trainshed.sandbox.api import Object
 from trainshed.sandbox.cloud import karpenter
 from trainshed.sandbox.cloud.purchases import NODE_POOL, Purchases
-from trainshed.sandbox.contents import Stage
+from trainshed.sandbox.contents import SandboxContents
 from trainshed.sandbox.controllers import ClientLimits
 from trainshed.sandbox.nodes import NodeShape
 
@@ -135,7 +135,7 @@ def objects(resources: Iterable[Mapping[str, Any]]) -> list[Object]:
 
 def stage(
     name: str, stack: StackSpec, cat: Catalog, resources: Iterable[Mapping[str, Any]], *, nodes: int | None
-) -> Stage:
+) -> SandboxContents:
     """A stack's stage from its spec and its declared resources."""
     configuration = controllers.kueue_configuration(stack)
     limits = configuration["clientConnection"]
@@ -144,7 +144,7 @@ def stage(
     bought = [each["metadata"]["name"] for each in declared if each["kind"] == NODE_POOL]
     counts = Counts(limit=nodes, bought=frozenset(bought))
     shapes = [made for pool in of_stack(stack, cat) if (made := shape(pool, counts))]
-    return Stage(
+    return SandboxContents(
         stack=name,
         shapes=(system_shape(stack), *shapes),
         objects=tuple(declared),
@@ -184,14 +184,14 @@ def _memory_overhead(resources: Iterable[Mapping[str, Any]]) -> float:
     for resource in resources:
         if str(resource["type"]).startswith("kubernetes:helm.sh/") and resource["inputs"].get("name") == "karpenter":
             return float(resource["inputs"]["values"]["settings"]["vmMemoryOverheadPercent"])
-    return karpenter.Settings().memory_overhead
+    return karpenter.KarpenterSettings().memory_overhead
 
 
 class WrongStack(ValueError):
     """The stack file has errors; the text holds all of them."""
 
 
-def stage_of(stack: str, *, nodes: int | None = None) -> Stage:
+def stage_of(stack: str, *, nodes: int | None = None) -> SandboxContents:
     """The stage of a stack file by name or path, with everything that the program declares inside the cluster.
     Raises WrongStack.
     """

@@ -17,7 +17,7 @@ from types import FrameType
 
 from trainshed.sandbox.api import ApiError
 from trainshed.sandbox.cluster import raise_curtain
-from trainshed.sandbox.contents import Stage
+from trainshed.sandbox.contents import SandboxContents
 from trainshed.sandbox.plane import ControlPlane
 from trainshed.sandbox.processes import ProcessFailed
 
@@ -53,7 +53,7 @@ def main(folder: Path) -> int:
         with (folder / PROGRESS).open("a") as progress:
             progress.write(json.dumps({"said": text, "seconds": round(time.monotonic() - started, 1), **more}) + "\n")
 
-    stage = Stage.read(folder / STAGE)
+    stage = SandboxContents.read(folder / STAGE)
     try:
         tell("etcd, the API server, the controller manager and the scheduler")
         with ControlPlane.started(folder=folder / "plane", load=True) as plane:

@@ -1,6 +1,6 @@
 """The real programs that tests and the sandbox run, and where each one lies.
 
-Hides the difference between a found and a built one.
+A tool is either installed on the machine or built into a cache folder from its pinned version.
 
 Standard library only: `tools/build.py` reads this table before any dependency is installed.
 """

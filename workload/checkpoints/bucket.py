@@ -12,7 +12,7 @@ from workload.checkpoints.transfer import CONDEMNED
 
 
 @dataclass(frozen=True)
-class Found:
+class StoredObject:
     """One checkpoint of a bucket, as its listing tells."""
 
     url: str
@@ -23,7 +23,7 @@ class Found:
     ours: bool
 
 
-def checkpoints(url: str, endpoint_url: str | None = None, only_above: int = -1) -> list[Found]:
+def checkpoints(url: str, endpoint_url: str | None = None, only_above: int = -1) -> list[StoredObject]:
     """All below `url`, the newest step first; manifests of steps up to `only_above` are not read. Raises CopyFailed."""
     root = place(url, endpoint_url)
     files: dict[str, dict[str, int]] = {}
@@ -39,7 +39,7 @@ def checkpoints(url: str, endpoint_url: str | None = None, only_above: int = -1)
             continue
         where = f"{url.rstrip('/')}/{name}"
         state = _state(where, endpoint_url, held, bool(match)) if step > only_above else "complete"
-        found.append(Found(where, name, step, sum(held.values()), state, bool(match)))
+        found.append(StoredObject(where, name, step, sum(held.values()), state, bool(match)))
     return sorted(found, key=lambda one: (one.step, one.name), reverse=True)
 
 
@@ -61,7 +61,7 @@ def _state(where: str, endpoint_url: str | None, held: dict[str, int], ours: boo
     return "complete" if whole else "damaged"
 
 
-def plan(found: list[Found], keep_last: int) -> tuple[Found, list[tuple[Found, str]]]:
+def plan(found: list[StoredObject], keep_last: int) -> tuple[StoredObject, list[tuple[StoredObject, str]]]:
     """The newest complete one, and what may be given up with the reason. Raises NothingGood."""
     complete = [one for one in found if one.state == "complete"]
     if not complete:

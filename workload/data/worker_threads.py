@@ -1,6 +1,6 @@
-"""A crew of threads that takes work from a stream, only a few pieces ahead.
+"""Threads that take work from a stream, only a few pieces ahead.
 
-However long the stream, no more than twice the crew's size is held in memory at once.
+However long the stream, no more than twice as many pieces as threads are held in memory at once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def run(pieces: Iterable[Piece], work: Callable[[Piece], None], size: int, stop:
                 raised.append(error)
                 stop.set()
 
-    threads = [threading.Thread(target=worker, name=f"crew-{number}", daemon=True) for number in range(size)]
+    threads = [threading.Thread(target=worker, name=f"worker-{number}", daemon=True) for number in range(size)]
     for thread in threads:
         thread.start()
     try:

@@ -25,7 +25,7 @@ HISTORY_LENGTH = 10
 
 
 @dataclass(frozen=True)
-class Settings:
+class HealthSettings:
     """`most_percent` of a pool's nodes, at least one, may be out at once; times are seconds."""
 
     most_percent: float = 5.0
@@ -108,7 +108,7 @@ def plan(
     nodes: Sequence[Object],
     accusations: Iterable[Accusation],
     passed: Mapping[str, float],
-    settings: Settings,
+    settings: HealthSettings,
     now: float,
 ) -> Plan:
     """`passed` is when each node last passed a check."""
@@ -144,7 +144,7 @@ def _pool(node: Object) -> str:
     return str((node["metadata"].get("labels") or {}).get(POOL, ""))
 
 
-def _take(node: Object, accused: Mapping[str, Accusation], settings: Settings, now: float) -> Take | None:
+def _take(node: Object, accused: Mapping[str, Accusation], settings: HealthSettings, now: float) -> Take | None:
     name = node["metadata"]["name"]
     accusation = accused.get(name)
     last = max((float(each.get("until") or 0) for each in history_of(node)), default=0.0)
@@ -162,7 +162,7 @@ def _take(node: Object, accused: Mapping[str, Accusation], settings: Settings, n
     return None
 
 
-def _bad_condition(node: Object, settings: Settings) -> tuple[str, str] | None:
+def _bad_condition(node: Object, settings: HealthSettings) -> tuple[str, str] | None:
     for kind, condition in sorted(conditions_of(node).items()):
         reason = str(condition.get("reason") or "")
         if kind not in settings.conditions or condition.get("status") != "False" or reason in settings.ignored_reasons:
@@ -174,7 +174,7 @@ def _bad_condition(node: Object, settings: Settings) -> tuple[str, str] | None:
     return None
 
 
-def _missing_cards(node: Object, settings: Settings, now: float) -> str | None:
+def _missing_cards(node: Object, settings: HealthSettings, now: float) -> str | None:
     kind = (node["metadata"].get("labels") or {}).get(TYPE, "")
     since = ready_since(node)
     if kind not in settings.cards or since is None or now - since < settings.settle:
@@ -184,7 +184,7 @@ def _missing_cards(node: Object, settings: Settings, now: float) -> str | None:
     return f"{found} of {count} {resource} can be used" if found < count else None
 
 
-def _free(node: Object, passed: Mapping[str, float], settings: Settings, now: float) -> Free | None:
+def _free(node: Object, passed: Mapping[str, float], settings: HealthSettings, now: float) -> Free | None:
     mark = mark_of(node)
     if mark is None:
         return None
@@ -211,7 +211,7 @@ def _free(node: Object, passed: Mapping[str, float], settings: Settings, now: fl
     return Free(name, f"its conditions have been good for {settings.steady:.0f} s")
 
 
-def _lost(nodes: Sequence[Object], settings: Settings, now: float) -> tuple[tuple[str, ...], list[str]]:
+def _lost(nodes: Sequence[Object], settings: HealthSettings, now: float) -> tuple[tuple[str, ...], list[str]]:
     """Nodes whose pods nobody will end any more. When most are lost at once, the control plane is what is cut off."""
     since = {node["metadata"]["name"]: lost_since(node) for node in nodes}
     lost = sorted(name for name, at in since.items() if at is not None and now - at >= settings.lost_after)

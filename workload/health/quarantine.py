@@ -31,7 +31,7 @@ if not __package__:  # run as a file: the folder above holds the package
     sys.path[0] = str(Path(__file__).resolve().parents[2])
 
 from workload.health import api, decisions
-from workload.health.decisions import HISTORY, HISTORY_LENGTH, KEY, Free, Settings, Take
+from workload.health.decisions import HISTORY, HISTORY_LENGTH, KEY, Free, HealthSettings, Take
 from workload.health.evidence import CHECK, JOBSET, Evidence
 
 STALE_SECONDS = 600.0  # a watch is renewed every four minutes; an older copy of the cluster is not acted upon
@@ -50,7 +50,7 @@ def tell(**words: Any) -> None:
 class Controller:
     """Looks at the cluster again and again; each look is complete in itself."""
 
-    def __init__(self, server: api.Server, settings: Settings, pods: str) -> None:
+    def __init__(self, server: api.Server, settings: HealthSettings, pods: str) -> None:
         self.server, self.settings = server, settings
         self.evidence = Evidence()
         self.nodes = api.Mirror(server, "/api/v1/nodes", {}, tell=self._trouble)
@@ -153,7 +153,7 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def parser() -> argparse.ArgumentParser:
-    usual = Settings()
+    usual = HealthSettings()
     top = argparse.ArgumentParser(
         prog="quarantine",
         description="Take sick nodes out of service and let sound ones in again.",
@@ -204,7 +204,7 @@ def main(given: list[str] | None = None) -> int:
         missing = "an API server: give --server, or run in a pod" if server is None else f"{arguments.token_file}"
         print(f"quarantine: no {missing}", file=sys.stderr)
         return 3
-    settings = Settings(
+    settings = HealthSettings(
         most_percent=arguments.most_percent,
         lost_after=arguments.lost_after,
         most_lost_percent=arguments.most_lost_percent,

@@ -16,7 +16,7 @@ if not __package__:  # run as a file: the folder above holds the package
 from workload import contract
 from workload.launch import settings as launch_settings
 from workload.launch import termination
-from workload.launch.channel import Closed
+from workload.launch.channel import ChannelClosed
 from workload.launch.coordinator import Coordinator, say
 from workload.launch.member import Member, connect
 from workload.launch.settings import Settings
@@ -74,7 +74,7 @@ def launch(settings: Settings) -> Failure:
     try:
         channel = connect(settings, coordinator.port if coordinator else settings.launch_port)
         ended = Member(settings, os.environ, channel, wakeup).run()
-    except Closed as error:
+    except ChannelClosed as error:
         return Failure(contract.GANG_LOST, str(error))
     finally:
         if served:

@@ -10,7 +10,7 @@ LONGEST = 1 << 20
 Message = dict  # of JSON
 
 
-class Closed(ConnectionError):
+class ChannelClosed(ConnectionError):
     """The other side is gone."""
 
 
@@ -31,7 +31,7 @@ class Channel:
         try:
             self.socket.sendall(json.dumps(message).encode() + b"\n")
         except OSError as error:
-            raise Closed(str(error)) from None
+            raise ChannelClosed(str(error)) from None
 
     def receive(self) -> list[dict[str, Any]]:
         """Raises Closed once the other side is gone and all it said was given."""
@@ -40,16 +40,16 @@ class Channel:
         except (BlockingIOError, InterruptedError):
             return []
         except OSError as error:
-            raise Closed(str(error)) from None
+            raise ChannelClosed(str(error)) from None
         if not data:
-            raise Closed("the connection ended")
+            raise ChannelClosed("the connection ended")
         *lines, self._held = (self._held + data).split(b"\n")
         if len(self._held) > LONGEST:
-            raise Closed("a message without an end")
+            raise ChannelClosed("a message without an end")
         try:
             found = [json.loads(line) for line in lines if line]
         except ValueError:
-            raise Closed("not a launcher's message") from None
+            raise ChannelClosed("not a launcher's message") from None
         return [message for message in found if isinstance(message, dict)]
 
     def close(self) -> None:

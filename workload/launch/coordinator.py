@@ -17,7 +17,7 @@ from typing import Any
 from workload import contract
 from workload.heartbeat import Beat
 from workload.launch import verdicts
-from workload.launch.channel import Channel, Closed
+from workload.launch.channel import Channel, ChannelClosed
 from workload.launch.settings import Settings
 from workload.launch.verdicts import Failure
 
@@ -96,7 +96,7 @@ class Coordinator(threading.Thread):
         node = next((one for one in self._nodes.values() if one.channel is channel), None)
         try:
             messages = channel.receive()
-        except Closed:
+        except ChannelClosed:
             self._selector.unregister(channel)
             channel.close()
             if node is not None and not node.gone:
@@ -152,7 +152,7 @@ class Coordinator(threading.Thread):
                 continue
             try:
                 node.channel.send(**message)
-            except Closed:
+            except ChannelClosed:
                 node.gone = True
                 if not self._ending:
                     self._fail(self._lost(node, "its launcher is gone"))

@@ -14,7 +14,7 @@ from typing import Any
 
 from workload import contract, heartbeat
 from workload.launch import verdicts
-from workload.launch.channel import Channel, Closed
+from workload.launch.channel import Channel, ChannelClosed
 from workload.launch.coordinator import say
 from workload.launch.processes import Processes
 from workload.launch.settings import Settings
@@ -35,7 +35,7 @@ def connect(settings: Settings, port: int) -> Channel:
             break
         except OSError as error:
             if time.monotonic() >= deadline:
-                raise Closed(f"{address}:{port} does not answer: {error}") from None
+                raise ChannelClosed(f"{address}:{port} does not answer: {error}") from None
             time.sleep(0.2)
     channel.send(hello=settings.node_rank, run=settings.run, node=settings.node)
     return channel
@@ -78,13 +78,13 @@ class Member:
     def _send(self, **message: Any) -> None:
         try:
             self._channel.send(**message)
-        except Closed as error:
+        except ChannelClosed as error:
             self._first_node_lost(error)
 
     def _hear(self, selector: selectors.BaseSelector) -> None:
         try:
             messages = self._channel.receive()
-        except Closed as error:
+        except ChannelClosed as error:
             with suppress(KeyError):
                 selector.unregister(self._channel)
             self._first_node_lost(error)
@@ -190,6 +190,6 @@ class Member:
             self._next, self._processes, self._round = None, None, int(message["round"])
             self._send(event="ready", round=self._round)
             return None
-        with suppress(Closed):
+        with suppress(ChannelClosed):
             self._channel.send(event="gone")
         return Failure.from_json(message["failure"])

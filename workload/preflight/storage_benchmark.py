@@ -36,7 +36,7 @@ exit codes:
 
 
 @dataclass(frozen=True)
-class Asked:
+class BenchmarkRequest:
     """What the storage must show. Speeds in MB/s (10^6 bytes), as file systems are sold."""
 
     bought_mb_per_s: float
@@ -45,7 +45,7 @@ class Asked:
     operations_share: float = 0.7
 
 
-def verdict(kind: str, windows: list[Window], asked: Asked) -> list[str]:
+def verdict(kind: str, windows: list[Window], asked: BenchmarkRequest) -> list[str]:
     """What is wrong with the windows of one load; empty when nothing is."""
     said = []
     speed = statistics.mean(window.mb_per_s for window in windows)
@@ -202,7 +202,9 @@ def measure(arguments: argparse.Namespace, program: str, folder: Path) -> tuple[
             figures[load.kind] = {"bought_mb_per_s": bought, "windows": [window.as_json() for window in windows]}
             if len(windows) == arguments.windows:
                 figures[load.kind]["mb_per_s"] = round(statistics.mean(window.mb_per_s for window in windows), 1)
-                said += verdict(load.kind, windows, Asked(bought, arguments.minimum, arguments.latency_factor))
+                said += verdict(
+                    load.kind, windows, BenchmarkRequest(bought, arguments.minimum, arguments.latency_factor)
+                )
     return figures, said
 
 

@@ -8,7 +8,7 @@ from components.catalog.contract.environment import VARIABLES
 from components.catalog.contract.files import CONDEMNED_TAG, FILES
 from components.catalog.contract.metrics import METRICS, WORDS
 from components.catalog.contract.outcomes import EXIT_CODES, SIGNALS
-from components.catalog.contract.table import ExitCode, File, Metric, Signal, Tag, Variable, Verdict
+from components.catalog.contract.table import ContractMetric, ExitCode, File, Signal, Tag, Variable, Verdict
 
 __all__ = [
     "CONDEMNED_TAG",
@@ -18,9 +18,9 @@ __all__ = [
     "SIGNALS",
     "VARIABLES",
     "WORDS",
+    "ContractMetric",
     "ExitCode",
     "File",
-    "Metric",
     "Signal",
     "Tag",
     "Variable",

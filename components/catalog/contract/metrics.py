@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from components.catalog.contract.table import Metric
+from components.catalog.contract.table import ContractMetric
 
 
-def _gauge(word: str, help_text: str, name: str = "") -> Metric:
-    return Metric(name=f"training_{name or word}", word=word, kind="gauge", help=help_text)
+def _gauge(word: str, help_text: str, name: str = "") -> ContractMetric:
+    return ContractMetric(name=f"training_{name or word}", word=word, kind="gauge", help=help_text)
 
 
-def _counter(word: str, help_text: str) -> Metric:
-    return Metric(name=f"training_{word}_total", word=word, kind="counter", help=help_text)
+def _counter(word: str, help_text: str) -> ContractMetric:
+    return ContractMetric(name=f"training_{word}_total", word=word, kind="counter", help=help_text)
 
 
 METRICS: Final = (

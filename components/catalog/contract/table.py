@@ -54,7 +54,7 @@ class ExitCode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Metric:
+class ContractMetric:
     """One metric of the program. `word` is its name in the task file's `monitor.metrics`."""
 
     name: str

@@ -10,11 +10,11 @@ import components.catalog.lustre as facts
 from components.catalog import Catalog, packages
 from components.file_systems.file_system import (
     CONTENTS,
-    Addon,
     Addresses,
     Alarm,
     Content,
     FileSystem,
+    NeededAddon,
     System,
     VolumeSource,
 )
@@ -41,12 +41,12 @@ END
 dnf install --assumeyes --repo=trainshed --setopt=install_weak_deps=False lustre-client"""
 
 
-class Lustre(FileSystem):
+class LustreAdapter(FileSystem):
     kind = "lustre"
     images = ("amazonlinux",)  # prepares the folders
     endpoint = ("fsx", "the FSx CSI driver describes file systems")
     # File systems are mounted by static volumes: the driver only looks them up.
-    addon = Addon(name="aws-fsx-csi-driver", actions=("fsx:DescribeFileSystems", "fsx:ListTagsForResource"))
+    addon = NeededAddon(name="aws-fsx-csi-driver", actions=("fsx:DescribeFileSystems", "fsx:ListTagsForResource"))
     ports = facts.LUSTRE.client_ports
 
     def systems(self, stack: StackSpec, cat: Catalog) -> Sequence[System]:
@@ -59,8 +59,8 @@ class Lustre(FileSystem):
         spec = spec_of(system, stack)
         capacity = spec.capacity_gib or 2 * (stack.storage.datasets.size_gib or 0) or GIB_PER_SERVER
         servers = 1 + ceil(capacity / GIB_PER_SERVER)
-        reckoning = f"{spec.name}: at most {servers:,} Lustre servers"
-        return Addresses(zone=spec.zone, count=servers, reckoning=reckoning)
+        arithmetic = f"{spec.name}: at most {servers:,} Lustre servers"
+        return Addresses(zone=spec.zone, count=servers, arithmetic=arithmetic)
 
     def source(
         self, system: System, content: Content | None, folder: str, key: str, stack: StackSpec, wires: Mapping[str, Any]
@@ -116,7 +116,7 @@ def _system(index: int, spec: LustreSpec, stack: StackSpec, cat: Catalog) -> Sys
         total = plan.total_mbps * 1e6 / _GB
         words = f"{plan.capacity_gib or 0:,} GiB at {rate:,.0f} MB/s/TiB = {total:,.1f} GB/s"
     return System(
-        kind=Lustre.kind,
+        kind=LustreAdapter.kind,
         name=spec.name,
         path=path,
         zone=spec.zone,
@@ -147,4 +147,4 @@ def _faster(spec: LustreSpec, wanted_mbps: float, stack: StackSpec, cat: Catalog
     return f"use capacity_gib: {more} at {fastest} MB/s/TiB"
 
 
-LUSTRE = Lustre()
+LUSTRE = LustreAdapter()

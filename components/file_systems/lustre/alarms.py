@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from components.catalog import Catalog
-from components.file_systems.file_system import Alarm, Metric
+from components.file_systems.file_system import Alarm, AlarmMetric
 from components.file_systems.lustre.plan import LustrePlan
 
 FREE_SPACE_PERCENT: Final = 15
@@ -46,7 +46,7 @@ def _inodes(target: int) -> Alarm:
             " can be made"
         ),
         metrics={
-            "used": Metric(
+            "used": AlarmMetric(
                 name="StorageCapacityUtilization",
                 statistic="Maximum",
                 period_seconds=300,
@@ -67,8 +67,8 @@ def _throughput(total_mbps: float) -> Alarm:
             f"More than {THROUGHPUT_PERCENT} % of the {total_mbps:,.0f} MB/s bought are in use: cards may wait for data"
         ),
         metrics={
-            "reads": Metric(name="DataReadBytes", statistic="Sum", period_seconds=300),
-            "writes": Metric(name="DataWriteBytes", statistic="Sum", period_seconds=300),
+            "reads": AlarmMetric(name="DataReadBytes", statistic="Sum", period_seconds=300),
+            "writes": AlarmMetric(name="DataWriteBytes", statistic="Sum", period_seconds=300),
         },
         expression=f"100 * (reads + writes) / PERIOD(reads) / {total_mbps * 1e6:.0f}",
         label="Throughput in use (%)",
@@ -87,8 +87,10 @@ def _space(capacity_gib: int) -> Alarm:
             " lie on it can't grow, and checkpoints will soon fail"
         ),
         metrics={
-            "least": Metric(name="FreeDataStorageCapacity", statistic="Minimum", period_seconds=SAMPLE_SECONDS),
-            "targets": Metric(name="FreeDataStorageCapacity", statistic="SampleCount", period_seconds=SAMPLE_SECONDS),
+            "least": AlarmMetric(name="FreeDataStorageCapacity", statistic="Minimum", period_seconds=SAMPLE_SECONDS),
+            "targets": AlarmMetric(
+                name="FreeDataStorageCapacity", statistic="SampleCount", period_seconds=SAMPLE_SECONDS
+            ),
         },
         expression=f"100 * least * targets / {capacity_gib * _GIB}",
         label="Free on the fullest disk (%)",

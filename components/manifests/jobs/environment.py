@@ -1,7 +1,6 @@
 """The environment of a worker's containers: ranks, rendezvous, paths, and what the fabric and the accelerator want set.
 
-Hides who says what, and in which order: the job's own words, the accelerator's, the fabric's, and last the user's,
-which win.
+The variables come from the job, then the accelerator, then the fabric, and last from the user, whose values win.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A task as Kubernetes objects: a service account, a config map, the first worker's name and a JobSet of one whole-node
 worker a node.
 
-Hides how a gang restarts: the child job gives up on its first lost pod (`backoffLimit` 0), and the JobSet's failure
-policy starts all workers anew, from their last checkpoint, as often as the task allows.
+A gang restarts as a whole: the child job gives up on its first lost pod (`backoffLimit` 0), and the JobSet's failure
+policy starts all workers again, from their last checkpoint, as often as the task allows.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from components.catalog import Catalog, regions
 from components.naming import listed
 from components.planning import addresses, endpoints
 from components.planning.address_needs import (
-    Need,
+    AddressNeed,
     compute_needs,
     control_need,
     management_needs,
@@ -110,7 +110,7 @@ def _not_in_network(path: str, zone: str, zones: tuple[str, ...]) -> Problem:
     )
 
 
-def _reckoned(stack: StackSpec, cat: Catalog) -> bool:
+def _machines_known(stack: StackSpec, cat: Catalog) -> bool:
     """Whether every pool's machines are known: those of an unknown type might lie in either network."""
     return all(Pool(pool, cat).machines for _, pool in on_aws(stack))
 
@@ -236,7 +236,7 @@ def premises_have_private_ranges(stack: StackSpec, cat: Catalog) -> Iterator[Pro
 def management_range_has_room(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """The management range holds its nodes, their pods, the control plane's interfaces and the endpoints'."""
     network = stack.network
-    if network is None or not _reckoned(stack, cat) or IPv4Network(network.cidr).prefixlen < addresses.LARGEST:
+    if network is None or not _machines_known(stack, cat) or IPv4Network(network.cidr).prefixlen < addresses.LARGEST:
         return
     fullest = max(management_needs(stack, cat), key=lambda need: (need.addresses, need.zone))
     if network.node_cidr:
@@ -261,7 +261,7 @@ def management_range_has_room(stack: StackSpec, cat: Catalog) -> Iterator[Proble
     yield Problem(id="range-too-small", path="network.cidr", said=said, hint=hint)
 
 
-def _node_range_has_room(stack: StackSpec, cat: Catalog, cidr: str, fullest: Need) -> Iterator[Problem]:
+def _node_range_has_room(stack: StackSpec, cat: Catalog, cidr: str, fullest: AddressNeed) -> Iterator[Problem]:
     length = IPv4Network(cidr).prefixlen
     room = addresses.node_room(length) if length + 3 <= addresses.SMALLEST else 0
     if room < fullest.addresses:
@@ -274,7 +274,7 @@ def _node_range_has_room(stack: StackSpec, cat: Catalog, cidr: str, fullest: Nee
         yield Problem(id="range-too-small", path="network.node_cidr", said=said, hint=hint)
 
 
-def _beyond_every_range(stack: StackSpec, cat: Catalog, fullest: Need) -> str:
+def _beyond_every_range(stack: StackSpec, cat: Catalog, fullest: AddressNeed) -> str:
     """What to do about nodes that no management range holds: AWS takes none above a /16. A further range gives each
     zone twice as much, and beyond that only zones or fewer nodes help.
     """
@@ -330,7 +330,7 @@ def without_room(network: NetworkSpec, plan: addresses.AddressPlan) -> Iterator[
 def compute_ranges_have_room(stack: StackSpec, cat: Catalog) -> Iterator[Problem]:
     """Every zone with accelerators has a compute subnet that holds its nodes and pods."""
     network = stack.network
-    if network is None or not _reckoned(stack, cat) or any(_pin_problems(stack, network)):
+    if network is None or not _machines_known(stack, cat) or any(_pin_problems(stack, network)):
         return
     plan = (
         addresses.plan(network, compute_needs(stack, cat))

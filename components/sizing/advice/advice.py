@@ -12,7 +12,7 @@ from typing import Any
 
 from components.catalog import Catalog
 from components.sizing.advice.candidates import candidates
-from components.sizing.advice.change import Change, changed
+from components.sizing.advice.change import PlanChange, changed
 from components.sizing.plan.assemble import planned
 from components.sizing.plan.request import Request
 from components.sizing.plan.result import Plan
@@ -26,7 +26,7 @@ _TOLD = 3
 class Advice:
     """One change with its own plan; `days` and `usd` are saved, negative where it costs more of one of them."""
 
-    change: Change
+    change: PlanChange
     plan: Plan
     days: float
     usd: float | None
@@ -62,7 +62,7 @@ def _apart(ranked: list[Advice]) -> list[Advice]:
     return kept
 
 
-def _weighed(plan: Plan, base: Request, change: Change, cat: Catalog) -> Advice | None:
+def _weighed(plan: Plan, base: Request, change: PlanChange, cat: Catalog) -> Advice | None:
     """The change as it would be written into the task, planned as written.
 
     None when it is not better or can't be had.
@@ -83,7 +83,7 @@ def _weighed(plan: Plan, base: Request, change: Change, cat: Catalog) -> Advice 
     )
 
 
-def _replanned(base: Request, change: Change, cat: Catalog) -> Plan | None:
+def _replanned(base: Request, change: PlanChange, cat: Catalog) -> Plan | None:
     request = changed(base, change, cat)
     if request is None or request.nodes is None:
         return None
@@ -109,11 +109,11 @@ def better(plan: Plan, made: Plan) -> bool:
     return (gains and within and in_time) or (saves and in_time and within)
 
 
-def _frees(change: Change) -> bool:
+def _frees(change: PlanChange) -> bool:
     return any(path.startswith(("parallelism.", "training.", "hardware.nodes")) for path in change.sets)
 
 
-def written(change: Change, plan: Plan, made: Plan) -> Change:
+def written(change: PlanChange, plan: Plan, made: Plan) -> PlanChange:
     """The change with what the planner chose in place of what it left open, so that the task can be written with it."""
     sets = dict(change.sets)
     layout, job = made.best.layout, made.best.job

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from components.catalog import Catalog
-from components.sizing.advice.change import Change
+from components.sizing.advice.change import PlanChange
 from components.sizing.machine import profiles
 from components.sizing.plan.result import Plan
 from components.sizing.run.money import Buying
@@ -26,7 +26,7 @@ LARGEST_SPOT = 16  # machines with cards that spot is likely to have at once; en
 _RARE_STOPS = "spot machines are taken away at two minutes' notice"
 
 
-def candidates(plan: Plan, cat: Catalog) -> Iterator[Change]:
+def candidates(plan: Plan, cat: Catalog) -> Iterator[PlanChange]:
     """Every change worth a try for this plan."""
     yield from _splits(plan)
     yield from _batches(plan)
@@ -44,17 +44,17 @@ def _cleared(section: str, keys: tuple[str, ...]) -> dict[str, object]:
     return {f"{section}.{key}": None for key in keys}
 
 
-def _splits(plan: Plan) -> Iterator[Change]:
+def _splits(plan: Plan) -> Iterator[PlanChange]:
     split = plan.request.spec.parallelism
     if any(getattr(split, key) is not None for key in _SPLIT_KEYS):
-        yield Change(
+        yield PlanChange(
             kind="split",
             words="another split",
             sets=_cleared("parallelism", _SPLIT_KEYS) | _cleared("training", _MEMORY_KEYS),
         )
 
 
-def _batches(plan: Plan) -> Iterator[Change]:
+def _batches(plan: Plan) -> Iterator[PlanChange]:
     """Batches that deal out in whole pipeline rounds, near the one that the task names."""
     training, layout = plan.request.spec.training, plan.best.layout
     batch = training.global_batch
@@ -65,28 +65,28 @@ def _batches(plan: Plan) -> Iterator[Change]:
             near = count * unit
             if near and near != batch and _BATCH_REACH[0] * batch <= near <= _BATCH_REACH[1] * batch:
                 sets = {"training.global_batch": near} | _cleared("training", _MEMORY_KEYS)
-                yield Change(kind="batch", words=f"a batch of {near:,}", sets=sets)
+                yield PlanChange(kind="batch", words=f"a batch of {near:,}", sets=sets)
     free = {"training.global_batch": None} | _cleared("parallelism", _SPLIT_KEYS) | _cleared("training", _MEMORY_KEYS)
-    yield Change(kind="batch", words="another batch and split", sets=free)
+    yield PlanChange(kind="batch", words="another batch and split", sets=free)
 
 
-def _memory(plan: Plan) -> Iterator[Change]:
+def _memory(plan: Plan) -> Iterator[PlanChange]:
     training, layout = plan.request.spec.training, plan.best.layout
     if any(getattr(training, key) for key in _MEMORY_KEYS):
-        yield Change(kind="memory", words="another recomputation", sets=_cleared("training", _MEMORY_KEYS))
+        yield PlanChange(kind="memory", words="another recomputation", sets=_cleared("training", _MEMORY_KEYS))
     if layout.recompute == "full" and not layout.recompute_layers:
         stage = -(-plan.request.shape.layers // layout.pipeline)
         for layers in sorted({max(1, stage // 4), max(1, stage // 2), max(1, stage * 3 // 4)}):
             if layers < stage:
                 sets = {"training.recompute": "full", "training.recompute_layers": layers}
-                yield Change(kind="memory", words=f"recomputation of {layers} of {stage} layers a stage", sets=sets)
+                yield PlanChange(kind="memory", words=f"recomputation of {layers} of {stage} layers a stage", sets=sets)
     if layout.recompute != "none" and training.optimizer_states is None:
         sets = {"training.optimizer_states": "bf16"} | _cleared("training", _MEMORY_KEYS)
         caution = "moments in 16 bits want stochastic rounding or a check of the loss"
-        yield Change(kind="memory", words="optimizer states in 16 bits", sets=sets, caution=caution)
+        yield PlanChange(kind="memory", words="optimizer states in 16 bits", sets=sets, caution=caution)
 
 
-def _schedules(plan: Plan) -> Iterator[Change]:
+def _schedules(plan: Plan) -> Iterator[PlanChange]:
     layout, split = plan.best.layout, plan.request.spec.parallelism
     if layout.pipeline == 1 or split.pipeline_layout or split.stages:
         return
@@ -97,7 +97,7 @@ def _schedules(plan: Plan) -> Iterator[Change]:
         for virtual in (2, 4) if schedule == "interleaved" else (0,):
             more = {"parallelism.virtual_stages": virtual} if virtual else {}
             caution = "" if schedule == "interleaved" else "torch has it, Megatron-Core does not"
-            yield Change(
+            yield PlanChange(
                 kind="schedule",
                 words=f"the {schedule} schedule",
                 sets={**sets, **more, **_fixed(plan)},
@@ -116,7 +116,7 @@ def _fixed(plan: Plan) -> dict[str, object]:
     }
 
 
-def _precisions(plan: Plan) -> Iterator[Change]:
+def _precisions(plan: Plan) -> Iterator[PlanChange]:
     training, card = plan.request.spec.training, plan.request.machine.card
     narrower = {"bf16": ("fp8", "fp8-mx"), "fp16": ("fp8",), "fp8": ("nvfp4",), "fp8-mx": ("nvfp4",)}
     for precision in narrower.get(training.precision, ()):
@@ -124,26 +124,26 @@ def _precisions(plan: Plan) -> Iterator[Change]:
             continue
         sets = {"training.precision": precision} | _cleared("training", _MEMORY_KEYS)
         caution = "watch the loss against a 16-bit run first"
-        yield Change(kind="precision", words=f"products in {precision}", sets=sets, caution=caution)
+        yield PlanChange(kind="precision", words=f"products in {precision}", sets=sets, caution=caution)
 
 
-def _experts(plan: Plan) -> Iterator[Change]:
+def _experts(plan: Plan) -> Iterator[PlanChange]:
     training, layout = plan.request.spec.training, plan.best.layout
     if plan.request.shape.experts is None or layout.expert == 1:
         return
     if not training.expert_overlap:
         words = "expert traffic beside another micro-batch's arithmetic"
         caution = "needs Megatron-Core's overlap or DualPipe"
-        yield Change(kind="experts", words=words, sets={"training.expert_overlap": True}, caution=caution)
+        yield PlanChange(kind="experts", words=words, sets={"training.expert_overlap": True}, caution=caution)
     if layout.dispatcher != "node":
-        yield Change(kind="experts", words="tokens sent once to a node", sets={"parallelism.dispatcher": "node"})
+        yield PlanChange(kind="experts", words="tokens sent once to a node", sets={"parallelism.dispatcher": "node"})
 
 
-def _buying(plan: Plan) -> Iterator[Change]:
+def _buying(plan: Plan) -> Iterator[PlanChange]:
     for kind in sold(plan):
         if kind != plan.money.main:
             caution = {"block": "blocks come in at most 64 instances and are bought ahead", "spot": _RARE_STOPS}
-            yield Change(kind="capacity", words=f"{kind} machines", buying=kind, caution=caution.get(kind, ""))
+            yield PlanChange(kind="capacity", words=f"{kind} machines", buying=kind, caution=caution.get(kind, ""))
 
 
 def sold(plan: Plan) -> tuple[Buying, ...]:
@@ -157,7 +157,7 @@ def sold(plan: Plan) -> tuple[Buying, ...]:
     )
 
 
-def _regions(plan: Plan, cat: Catalog) -> Iterator[Change]:
+def _regions(plan: Plan, cat: Catalog) -> Iterator[PlanChange]:
     """The region where the same machines, bought the same way, cost least."""
     instance = plan.request.machine.instance
     if instance is None:
@@ -171,10 +171,10 @@ def _regions(plan: Plan, cat: Catalog) -> Iterator[Change]:
     if rates and min(rates)[1] != plan.region:
         region = min(rates)[1]
         sets = {"hardware.instance_type": instance.name, "hardware.region": region}
-        yield Change(kind="region", words=f"the region {region}", sets=sets, caution="data and quotas move along")
+        yield PlanChange(kind="region", words=f"the region {region}", sets=sets, caution="data and quotas move along")
 
 
-def _types(plan: Plan, cat: Catalog) -> Iterator[Change]:
+def _types(plan: Plan, cat: Catalog) -> Iterator[PlanChange]:
     """Other types with as much arithmetic as the plan's nodes have, the cheapest arithmetic first."""
     machine = plan.request.machine
     if machine.instance is None or machine.instance.accelerator is None:
@@ -199,7 +199,7 @@ def _types(plan: Plan, cat: Catalog) -> Iterator[Change]:
     for _, name, nodes in sorted(offers)[:_OTHER_TYPES]:
         for count in dict.fromkeys((nodes, _rounder(nodes))):
             sets = {**freed, **gone, "hardware.instance_type": name, "hardware.nodes": count}
-            yield Change(kind="card", words=f"{count:,} nodes of {name}", sets=sets)
+            yield PlanChange(kind="card", words=f"{count:,} nodes of {name}", sets=sets)
 
 
 def _rounder(nodes: int) -> int:
@@ -208,7 +208,7 @@ def _rounder(nodes: int) -> int:
     return max(1, round(nodes / step) * step)
 
 
-def _nodes(plan: Plan) -> Iterator[Change]:
+def _nodes(plan: Plan) -> Iterator[PlanChange]:
     """Other numbers of nodes, for a goal of days or money; and the round number below, which may idle less."""
     freed = _cleared("parallelism", _SPLIT_KEYS) | _cleared("training", _MEMORY_KEYS)
     counts = {
@@ -218,4 +218,4 @@ def _nodes(plan: Plan) -> Iterator[Change]:
     }
     for count in sorted(counts - {plan.asked_nodes}):
         if count >= 1:
-            yield Change(kind="nodes", words=f"{count:,} nodes", sets={**freed, "hardware.nodes": count})
+            yield PlanChange(kind="nodes", words=f"{count:,} nodes", sets={**freed, "hardware.nodes": count})

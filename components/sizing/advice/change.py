@@ -15,7 +15,7 @@ from components.spec.sizing import SizingSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class PlanChange:
     """`sets` maps a key's path to its value, None meaning that the key is left out.
 
     `buying` is how machines are bought.
@@ -41,7 +41,7 @@ class Change:
         return SizingSpec.model_validate(data)
 
 
-def changed(base: Request, change: Change, cat: Catalog) -> Request | None:
+def changed(base: Request, change: PlanChange, cat: Catalog) -> Request | None:
     """The request after the change; None when the task could not be written so."""
     spec = change.spec(base.spec)
     made, problems = request.build(spec, cat, name=base.name, keep_last=base.keep_last, task_nodes=base.nodes)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from components.catalog import Catalog
 from components.sizing.advice.candidates import sold
-from components.sizing.advice.change import Change, changed
+from components.sizing.advice.change import PlanChange, changed
 from components.sizing.plan.assemble import planned
 from components.sizing.plan.result import Plan
 from components.sizing.run.money import Amount
@@ -46,7 +46,7 @@ def frontier(plan: Plan, cat: Catalog) -> Frontier:
     base = replace(plan.request, days=None, quick=True)
     for share in _SHARES:
         nodes = max(1, round(plan.nodes * share))
-        request = changed(base, Change(kind="nodes", words="", sets={**freed, "hardware.nodes": nodes}), cat)
+        request = changed(base, PlanChange(kind="nodes", words="", sets={**freed, "hardware.nodes": nodes}), cat)
         made = planned(replace(request, days=None), cat, nodes)[0] if request else None
         if made is not None and made.memory.fits:
             points += _of(made)

@@ -63,7 +63,7 @@ class LedgerLine(Spec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
+class RampStage:
     """One used line beside what the planner says of it, in seconds a step."""
 
     line: int
@@ -82,7 +82,7 @@ class Stage:
 class Ledger:
     """`measured` is None when no line could be used."""
 
-    stages: tuple[Stage, ...]
+    stages: tuple[RampStage, ...]
     measured: Measured | None
     problems: tuple[Problem, ...]
 
@@ -100,13 +100,13 @@ def read(path: Path, asked: Request, cat: Catalog) -> Ledger:
 
 def of_lines(lines: Iterable[str], asked: Request, cat: Catalog) -> Ledger:
     """As `read`, from given lines."""
-    stages: list[Stage] = []
+    stages: list[RampStage] = []
     problems: list[Problem] = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         found = _stage(number, line, asked, cat)
-        if isinstance(found, Stage):
+        if isinstance(found, RampStage):
             stages.append(found)
         else:
             problems += found
@@ -121,7 +121,7 @@ def _unusable(number: int, said: str, hint: str = "") -> list[Problem]:
     return [Problem(id="ledger-line", path=where, said=said, hint=hint, severity="warning")]
 
 
-def _stage(number: int, text: str, asked: Request, cat: Catalog) -> Stage | list[Problem]:
+def _stage(number: int, text: str, asked: Request, cat: Catalog) -> RampStage | list[Problem]:
     try:
         data: Any = json.loads(text)
     except json.JSONDecodeError as error:
@@ -142,7 +142,7 @@ def _stage(number: int, text: str, asked: Request, cat: Catalog) -> Stage | list
     planned = _planned(line, asked, cat)
     if isinstance(planned, str):
         return _unusable(number, planned)
-    return Stage(
+    return RampStage(
         line=number,
         task=line.task,
         nodes=line.nodes,

@@ -41,7 +41,7 @@ class Family:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class CalibrationRow:
     """One published run; `seconds` is its step, `options` the splits it may have run with."""
 
     id: str
@@ -116,13 +116,13 @@ def options_of(spec: SizingSpec, found: Shape, machine: NodeProfile, cards: int)
     return tuple((candidate.job, candidate.layout) for candidate in whole[:_CANDIDATES])
 
 
-def row_of(raw: Mapping[str, Any], families: Mapping[str, Family]) -> Row:
+def row_of(raw: Mapping[str, Any], families: Mapping[str, Family]) -> CalibrationRow:
     spec = spec_of(raw)
     found, machine = shape.of(spec.model), machine_of(spec)
     cards = (spec.hardware.nodes or 1) * machine.cards
     options = options_of(spec, found, machine, cards)
     batch = options[0][0].global_batch
-    return Row(
+    return CalibrationRow(
         id=raw["id"],
         family=families[raw["family"]],
         shape=found,
@@ -134,7 +134,7 @@ def row_of(raw: Mapping[str, Any], families: Mapping[str, Family]) -> Row:
 
 
 @lru_cache(maxsize=1)
-def rows() -> tuple[Row, ...]:
+def rows() -> tuple[CalibrationRow, ...]:
     data = read()
     families = {
         name: Family(
@@ -149,7 +149,7 @@ def rows() -> tuple[Row, ...]:
     return tuple(row_of(raw, families) for raw in data["rows"])
 
 
-def _loss(values: Mapping[str, float], fitted: Sequence[Row], weights: Mapping[str, float]) -> float:
+def _loss(values: Mapping[str, float], fitted: Sequence[CalibrationRow], weights: Mapping[str, float]) -> float:
     tuning = replace(PRIOR, **values)
     total = 0.0
     for row in fitted:
@@ -165,7 +165,7 @@ def _loss(values: Mapping[str, float], fitted: Sequence[Row], weights: Mapping[s
 _PULL = 0.02  # weight of the distance to the prior against the rows' errors
 
 
-def fit(training: Iterable[Row], progress: Callable[[str], None] | None = None) -> Tuning:
+def fit(training: Iterable[CalibrationRow], progress: Callable[[str], None] | None = None) -> Tuning:
     """The fitted constants by coordinate descent from their priors; the same rows always give the same constants."""
     fitted = [row for row in training if row.family.fit]
     counts: dict[str, int] = {}

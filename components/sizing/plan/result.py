@@ -12,7 +12,7 @@ from components.sizing.plan.request import Request
 from components.sizing.plan.search import Candidate, Found
 from components.sizing.run.beside import Beside
 from components.sizing.run.goodput import Checkpoint, Goodput
-from components.sizing.run.money import Amount, Money
+from components.sizing.run.money import Amount, RunCost
 from components.sizing.run.power import Power
 from components.sizing.run.store import Store
 from components.sizing.step.band import Band
@@ -42,7 +42,7 @@ class Plan:
     store: Store
     beside: Beside
     power: Power
-    money: Money
+    money: RunCost
     region: str
     problems: tuple[Problem, ...]
 

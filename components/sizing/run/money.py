@@ -27,7 +27,7 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Money:
+class RunCost:
     """`by_capacity` holds an Amount, or the reason why there is none; `main` is the kind that the totals are of."""
 
     main: str
@@ -56,7 +56,7 @@ def money(
     cat: Catalog,
     region: str,
     buying: Buying | None = None,
-) -> Money:
+) -> RunCost:
     """Cost of `nodes` machines for the days of the run, with its storage.
 
     The total is that of `buying`, or of the first kind with a price.
@@ -66,7 +66,7 @@ def money(
     kinds = ("on-demand", "reservation", "block", "spot")
     if machine.instance is None:
         reason = f"unpriced: {machine.name} is not in the catalog"
-        return Money(
+        return RunCost(
             main="on-demand",
             total=None,
             by_capacity=dict.fromkeys(kinds, reason),
@@ -100,7 +100,7 @@ def money(
         (kind for kind in ("on-demand", "block", "spot") if isinstance(amounts[kind], Amount)), "on-demand"
     )
     found = amounts[main]
-    return Money(
+    return RunCost(
         main=main,
         total=found if isinstance(found, Amount) else None,
         by_capacity=amounts,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from components.sizing.layout.layout import Job, Layout
 from components.sizing.machine.links import path
 from components.sizing.step.exchange import exchange_seconds
-from components.sizing.step.products import Part, Rates, both, linear
+from components.sizing.step.products import ProductPart, Rates, both, linear
 from components.sizing.tuning.constants import Tuning
 
 _HEAD_DIM_COST = 32.0  # exponentials of a score cost as much as this much width of head
@@ -31,13 +31,13 @@ class LayerTime:
     The traffic is the part that doesn't overlap with arithmetic. `host` is what launching all of it takes, both ways.
     """
 
-    projections: Part  # into attention from the residual stream, and out of it
-    ups: Part  # queries, keys and values from their latents
-    core: Part
-    norms: Part
-    block: Part  # the feed-forward block, or the routed experts and their router
-    shared: Part
-    act: Part  # activation function; with experts also the copies into and out of their order
+    projections: ProductPart  # into attention from the residual stream, and out of it
+    ups: ProductPart  # queries, keys and values from their latents
+    core: ProductPart
+    norms: ProductPart
+    block: ProductPart  # the feed-forward block, or the routed experts and their router
+    shared: ProductPart
+    act: ProductPart  # activation function; with experts also the copies into and out of their order
     tensor: float  # one way
     expert_forward: float
     expert_backward: float
@@ -46,7 +46,7 @@ class LayerTime:
     host: float
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[ProductPart, ...]:
         return self.projections, self.ups, self.core, self.norms, self.block, self.shared, self.act
 
     @property
@@ -68,12 +68,12 @@ def passes(job: Job, layout: Layout, tuning: Tuning) -> float:
     return tuning.elementwise_passes * (tuning.plain_framework if job.plain_kernels(layout) else 1.0)
 
 
-def _elementwise(size: float, job: Job, layout: Layout, tuning: Tuning, rate: Rates) -> Part:
+def _elementwise(size: float, job: Job, layout: Layout, tuning: Tuning, rate: Rates) -> ProductPart:
     seconds = size * passes(job, layout, tuning) / rate.memory
-    return Part(seconds, seconds * _BACKWARD_ELEMENTWISE)
+    return ProductPart(seconds, seconds * _BACKWARD_ELEMENTWISE)
 
 
-def _attention(job: Job, layout: Layout, rate: Rates) -> Part:
+def _attention(job: Job, layout: Layout, rate: Rates) -> ProductPart:
     shape = job.shape
     heads = shape.heads / layout.tensor
     rows = layout.micro_batch * shape.sequence / layout.context
@@ -82,13 +82,15 @@ def _attention(job: Job, layout: Layout, rate: Rates) -> Part:
     if layout.fused_attention:
         shaped = (width / (width + _HEAD_DIM_COST)) / (_REFERENCE_HEAD / (_REFERENCE_HEAD + _HEAD_DIM_COST))
         forward = flops / 2 / (rate.attention * shaped)
-        return Part(forward, forward * _BACKWARD_ATTENTION)
+        return ProductPart(forward, forward * _BACKWARD_ATTENTION)
     scores = rows * shape.sequence * heads
     forward = both(flops / rate.plain, scores * _SCORE_BYTES / rate.memory, 1.0)
-    return Part(forward, 2 * forward)
+    return ProductPart(forward, 2 * forward)
 
 
-def _projections(job: Job, layout: Layout, rate: Rates, tokens: float, *, frozen: bool) -> tuple[Part, Part]:
+def _projections(
+    job: Job, layout: Layout, rate: Rates, tokens: float, *, frozen: bool
+) -> tuple[ProductPart, ProductPart]:
     """Products around attention: from and to the residual stream, and up from latents."""
     shape, tensor = job.shape, layout.tensor
     out = linear(rate, tokens, shape.hidden, shape.heads * shape.value_dim / tensor, frozen=frozen)
@@ -106,12 +108,14 @@ def _projections(job: Job, layout: Layout, rate: Rates, tokens: float, *, frozen
             return down + out + linear(rate, tokens, latent.q_rank, shape.hidden, frozen=frozen), keys + query
         return down + out + query, keys
     keys = max(shape.kv_heads / tensor, 1.0) * (shape.key_dim + shape.value_dim)
-    return linear(rate, tokens, shape.heads * shape.key_dim / tensor + keys, shape.hidden, frozen=frozen) + out, Part()
+    return linear(
+        rate, tokens, shape.heads * shape.key_dim / tensor + keys, shape.hidden, frozen=frozen
+    ) + out, ProductPart()
 
 
 def _experts(
     job: Job, layout: Layout, tuning: Tuning, rate: Rates, tokens: float, *, frozen: bool
-) -> tuple[Part, Part, Part]:
+) -> tuple[ProductPart, ProductPart, ProductPart]:
     """Routed experts with their router, shared experts, and the passes over memory between them."""
     shape, experts = job.shape, job.shape.experts
     assert experts is not None  # a sparse layer has experts
@@ -123,7 +127,7 @@ def _experts(
     routed += linear(rate, rows, shape.hidden, experts.ffn / split, groups=local, frozen=frozen)
     routed += linear(rate, own, experts.count, shape.hidden, plain=True, frozen=frozen)
     wide = experts.shared * experts.ffn / layout.tensor
-    shared = Part()
+    shared = ProductPart()
     if wide:
         shared = linear(rate, tokens, up * wide, shape.hidden, frozen=frozen) + linear(
             rate, tokens, shape.hidden, wide, frozen=frozen
@@ -144,10 +148,10 @@ def layer_time(job: Job, layout: Layout, tuning: Tuning, rate: Rates, *, sparse:
     core = _attention(job, layout, rate)
     spread = tensor if layout.sequence_parallel else 1
     element = tokens * (21.0 * shape.hidden / spread + 4.0 * (shape.heads + shape.kv_heads) * shape.key_dim / tensor)
-    norms = _elementwise(element, job, layout, tuning, rate) + Part(
+    norms = _elementwise(element, job, layout, tuning, rate) + ProductPart(
         _KERNELS * tuning.kernel_gap, 2 * _KERNELS * tuning.kernel_gap
     )
-    shared = Part()
+    shared = ProductPart()
     if sparse:
         block, shared, act = _experts(job, layout, tuning, rate, tokens, frozen=frozen)
         there, back = exchange_seconds(job, layout, tuning, tokens / tensor)
@@ -181,7 +185,7 @@ def layer_time(job: Job, layout: Layout, tuning: Tuning, rate: Rates, *, sparse:
     )
 
 
-def _context_traffic(job: Job, layout: Layout, tuning: Tuning, tokens: float, core: Part) -> tuple[float, float]:
+def _context_traffic(job: Job, layout: Layout, tuning: Tuning, tokens: float, core: ProductPart) -> tuple[float, float]:
     """Seconds of a context group's traffic, forward and backward, that attention does not hide."""
     if layout.context == 1:
         return 0.0, 0.0
@@ -205,11 +209,11 @@ def _context_traffic(job: Job, layout: Layout, tuning: Tuning, tokens: float, co
     return forward, 2 * gathered - min(2 * gathered * tuning.context_overlap, core.backward)
 
 
-def head_time(job: Job, layout: Layout, tuning: Tuning, rate: Rates) -> Part:
+def head_time(job: Job, layout: Layout, tuning: Tuning, rate: Rates) -> ProductPart:
     """The output layer and the loss for one micro-batch."""
     shape = job.shape
     tokens = layout.micro_batch * shape.sequence / layout.context
     made = linear(rate, tokens, shape.vocab / layout.tensor, shape.hidden, plain=True, frozen=job.lora_rank > 0)
     # Scores go to 32 bits, are read for their maximum and their sum, and their gradient is written and read back.
     loss = tokens * shape.vocab / layout.tensor * 24.0 * passes(job, layout, tuning) / rate.memory
-    return made + Part(loss / 2, loss / 2)
+    return made + ProductPart(loss / 2, loss / 2)

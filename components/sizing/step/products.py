@@ -27,15 +27,15 @@ class Rates:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ProductPart:
     """Seconds of one part of a layer: forward, backward to its inputs, and backward to its weights."""
 
     forward: float = 0.0
     inputs: float = 0.0
     weights: float = 0.0
 
-    def __add__(self, other: Part) -> Part:
-        return Part(self.forward + other.forward, self.inputs + other.inputs, self.weights + other.weights)
+    def __add__(self, other: ProductPart) -> ProductPart:
+        return ProductPart(self.forward + other.forward, self.inputs + other.inputs, self.weights + other.weights)
 
     @property
     def backward(self) -> float:
@@ -78,7 +78,7 @@ def product(
 
 def linear(
     rate: Rates, tokens: float, n: float, k: float, *, plain: bool = False, groups: float = 1.0, frozen: bool = False
-) -> Part:
+) -> ProductPart:
     """A layer of weights k x n over `tokens` rows; a frozen one has no weight gradient."""
     narrow = rate.element_bytes < 2 and not plain
     rows = tokens + _TILE / 2 if groups > 1 else tokens
@@ -91,4 +91,4 @@ def linear(
         # Narrowing with its scale: inputs forward, output gradients backward.
         forward += groups * tokens * k * rate.recipe.cast_forward / rate.memory
         inputs += groups * tokens * n * rate.recipe.cast_backward / rate.memory
-    return Part(forward, inputs, weights)
+    return ProductPart(forward, inputs, weights)

@@ -6,10 +6,10 @@ A rank's micro-batch takes forward, backward-to-inputs and backward-to-weights s
 from __future__ import annotations
 
 from components.sizing.layout.layout import Layout
-from components.sizing.step.products import Part
+from components.sizing.step.products import ProductPart
 
 
-def fill(layout: Layout, mean: Part, micro: int) -> float:
+def fill(layout: Layout, mean: ProductPart, micro: int) -> float:
     """Seconds in which ranks wait for the pipeline to fill and drain, `mean` being one rank's micro-batch."""
     ranks, chunks = layout.pipeline, layout.virtual
     if ranks == 1:

@@ -17,7 +17,7 @@ from components.sizing.step import again
 from components.sizing.step.counts import hardware_flops
 from components.sizing.step.exchange import wire_bytes
 from components.sizing.step.layer import LayerTime, head_time, layer_time
-from components.sizing.step.products import Part, rates
+from components.sizing.step.products import ProductPart, rates
 from components.sizing.step.schedule import fill
 from components.sizing.step.traffic import data_traffic, offload_seconds, optimizer_seconds, stage_bytes
 from components.sizing.tuning.constants import DEFAULT, Tuning
@@ -70,10 +70,10 @@ class _Cost:
     expert: float = 0.0
     context: float = 0.0
     host: float = 0.0
-    time: Part = field(default_factory=Part)
+    time: ProductPart = field(default_factory=ProductPart)
 
     def times(self, count: float) -> _Cost:
-        time = Part(self.time.forward * count, self.time.inputs * count, self.time.weights * count)
+        time = ProductPart(self.time.forward * count, self.time.inputs * count, self.time.weights * count)
         return _Cost(
             self.compute * count,
             self.tensor * count,
@@ -108,10 +108,12 @@ class Clock:
         self._plain = rates(job, tuning, plain_only=True)
         self._kept = kept  # bytes of activations of a micro-batch, asked for where they go to the host
         self._layers: dict[
-            tuple[object, ...], tuple[LayerTime, LayerTime | None, LayerTime | None, LayerTime | None, Part]
+            tuple[object, ...], tuple[LayerTime, LayerTime | None, LayerTime | None, LayerTime | None, ProductPart]
         ] = {}
 
-    def _timed(self, layout: Layout) -> tuple[LayerTime, LayerTime | None, LayerTime | None, LayerTime | None, Part]:
+    def _timed(
+        self, layout: Layout
+    ) -> tuple[LayerTime, LayerTime | None, LayerTime | None, LayerTime | None, ProductPart]:
         """A dense and a sparse layer, the same in 16 bits where some stay so, and the output layer."""
         key = (
             layout.tensor,
@@ -146,7 +148,12 @@ class Clock:
             gpu = time.forward + time.tensor + time.expert_forward + time.context_forward
             waiting = _longer(gpu, time.host / 3) - gpu
             return _Cost(
-                time.forward, time.tensor, time.expert_forward, time.context_forward, waiting, Part(gpu + waiting)
+                time.forward,
+                time.tensor,
+                time.expert_forward,
+                time.context_forward,
+                waiting,
+                ProductPart(gpu + waiting),
             )
         share = again.full_share(layout, self.job.shape.layers / layout.pipeline)
         repeated = share * time.forward + again.again(self.job, layout, time)
@@ -168,7 +175,7 @@ class Clock:
         stretch = (gpu + waiting) / gpu
         weights = time.weights * stretch
         inputs = (gpu - forward) * stretch - weights
-        return _Cost(compute, tensor, expert, context, waiting, Part(forward * stretch, inputs, weights))
+        return _Cost(compute, tensor, expert, context, waiting, ProductPart(forward * stretch, inputs, weights))
 
     def _stage(self, layout: Layout, load: StageLoad) -> _Cost:
         dense, sparse, plain_dense, plain_sparse, head = self._timed(layout)
@@ -187,7 +194,7 @@ class Clock:
             total += mixed(sparse, plain_sparse, sparse=True).times(load.sparse + more_sparse)
         outputs = (1 if load.head else 0) + load.predictions
         if outputs:
-            one = Part(head.forward) if job.forward_only else head
+            one = ProductPart(head.forward) if job.forward_only else head
             total += _Cost(compute=one.forward + one.backward, time=one).times(outputs)
         return total
 

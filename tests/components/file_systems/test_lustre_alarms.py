@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from components import file_systems
-from components.file_systems import Alarm, Metric
+from components.file_systems import Alarm, AlarmMetric
 from components.spec.stack import StackSpec
 from tests.given import CAT, stack_of
 
@@ -25,7 +25,7 @@ class Series:
 
     minutes: Sequence[Sequence[float]]
 
-    def over(self, metric: Metric) -> list[float | None]:
+    def over(self, metric: AlarmMetric) -> list[float | None]:
         step = metric.period_seconds // 60
         periods = [
             [value for minute in self.minutes[start : start + step] for value in minute]

@@ -196,7 +196,7 @@ def test_reserved_nodes_are_bought_in_their_reservations_only() -> None:
     ]
 
 
-def test_karpenter_reckons_with_no_less_memory_than_a_whole_node_worker_asks_for() -> None:
+def test_karpenter_counts_with_no_less_memory_than_a_whole_node_worker_asks_for() -> None:
     """Else no machine of the pool would seem large enough, and none would ever be bought."""
     for name in ("p5.48xlarge", "p6-b200.48xlarge", "trn2.48xlarge", "g6.8xlarge", "m7i.8xlarge"):
         raw = {**TRAIN, "instance_type": name, "fabric": "efa" if name.startswith(("p", "trn")) else "tcp"}

@@ -14,7 +14,7 @@ import pytest
 
 from components.network import Network, NetworkArgs
 from components.network.endpoints import publishers_buckets
-from components.planning.address_needs import Need, nodes
+from components.planning.address_needs import AddressNeed, nodes
 from components.spec.network import NetworkSpec
 from tests.declared import Record, named, of_type, one, record
 
@@ -25,7 +25,7 @@ UNTAGGED = {"SubnetCidrReservation", "VpcIpv4CidrBlockAssociation", "Route", "Ro
 
 @cache
 def declared(known: bool = False, **spec: Any) -> tuple[Record, ...]:
-    compute = (Need(zone="usw2-az3", parts=(nodes("train", 8),)),)
+    compute = (AddressNeed(zone="usw2-az3", parts=(nodes("train", 8),)),)
     args = NetworkArgs(
         spec=NetworkSpec.model_validate({"zones": ZONES, **spec}),
         region="us-west-2",
@@ -328,7 +328,7 @@ def test_a_transit_gateway_leads_to_the_premises_but_never_from_the_compute_netw
     args = NetworkArgs(
         spec=NetworkSpec(zones=ZONES[:2]),
         region="us-west-2",
-        compute=(Need(zone="usw2-az3", parts=(nodes("train", 8),)),),
+        compute=(AddressNeed(zone="usw2-az3", parts=(nodes("train", 8),)),),
         remote_cidrs=("192.168.0.0/20",),
         transit_gateway_id="tgw-0a1b2c3d4e5f60718",
     )

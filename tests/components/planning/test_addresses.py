@@ -1,4 +1,4 @@
-"""The address plan: no overlap, everything inside its range, room for what was reckoned, and nothing moves when
+"""The address plan: no overlap, everything inside its range, room for what was computed, and nothing moves when
 something is added.
 """
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from components import catalog
 from components.planning import address_needs, addresses
-from components.planning.address_needs import Need, Part, nodes
+from components.planning.address_needs import AddressNeed, AddressPart, nodes
 from components.spec.cluster import ClusterSpec
 from components.spec.network import NetworkSpec
 from components.spec.pools import PoolSpec
@@ -30,8 +30,8 @@ compute_ranges = st.lists(st.sampled_from(SHARED), min_size=1, max_size=4, uniqu
 counts = st.integers(1, 1900)
 
 
-def need(zone: str, count: int) -> Need:
-    return Need(zone=zone, parts=(nodes("pool", count),))
+def need(zone: str, count: int) -> AddressNeed:
+    return AddressNeed(zone=zone, parts=(nodes("pool", count),))
 
 
 def spec(
@@ -91,7 +91,8 @@ def test_another_pool_moves_no_compute_subnet_that_still_fits(zones: list[str], 
     small = st.integers(1, 200)  # 200 nodes x 33 addresses fit an eighth of a /16
     needs = [need(zone, data.draw(small)) for zone in zones]
     more = [
-        Need(zone=each.zone, parts=(*each.parts, nodes("another", data.draw(st.integers(0, 40))))) for each in needs
+        AddressNeed(zone=each.zone, parts=(*each.parts, nodes("another", data.draw(st.integers(0, 40)))))
+        for each in needs
     ]
     newcomer = data.draw(st.sampled_from(ZONES))
     if newcomer not in zones:
@@ -167,7 +168,7 @@ def test_a_whole_range_is_the_smallest_that_fits() -> None:
 
 @given(st.integers(1, 1900), st.integers(0, 200))
 def test_prefixes_get_blocks_of_their_own_and_single_addresses_keep_room(count: int, servers: int) -> None:
-    wanted = Need(zone="usw2-az3", parts=(nodes("pool", count), Part(addresses=servers, reckoning="")))
+    wanted = AddressNeed(zone="usw2-az3", parts=(nodes("pool", count), AddressPart(addresses=servers, arithmetic="")))
     plan = addresses.plan(spec(("usw2-az3",)), [wanted])
     if plan.unplaced:
         return
@@ -251,9 +252,11 @@ def test_efa_only_interfaces_take_no_address() -> None:
         "fabric": "efa",
     }
     assert address_needs.compute_needs(stack(pool), CAT) == (
-        Need(
+        AddressNeed(
             zone="usw2-az3",
-            parts=(Part(addresses=264, reckoning="train: 8 nodes x (1 + 2 x 16) = 264", nodes=8, prefixed=256),),
+            parts=(
+                AddressPart(addresses=264, arithmetic="train: 8 nodes x (1 + 2 x 16) = 264", nodes=8, prefixed=256),
+            ),
         ),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from components.planning import demand
-from components.planning.demand import Need
+from components.planning.demand import StorageNeed
 from components.problems import render
 from components.sizing.plan import reading
 from components.sizing.plan.plan import Plan, plan
@@ -29,28 +29,28 @@ def planned() -> Plan:
     return made
 
 
-def told(spec: StackSpec, *needs: Need) -> list[str]:
+def told(spec: StackSpec, *needs: StorageNeed) -> list[str]:
     return [render(each) for each in demand.compare(spec, CAT, needs).problems]
 
 
-def need(read: float, write: float) -> Need:
-    return Need(task="llama", read=read, write=write, reckoning="tokens and checkpoints")
+def need(read: float, write: float) -> StorageNeed:
+    return StorageNeed(task="llama", read=read, write=write, arithmetic="tokens and checkpoints")
 
 
 def test_throughput_is_size_times_rate() -> None:
     [supply] = demand.supplies(stack("prod"), CAT)
     assert (supply.bytes_per_second, supply.path) == (37.5e9, "storage.lustre[0].throughput_mbps_per_tib")
-    assert supply.reckoning == "76,800 GiB at 500 MB/s/TiB = 37.5 GB/s"
+    assert supply.arithmetic == "76,800 GiB at 500 MB/s/TiB = 37.5 GB/s"
 
 
 def test_scratch_and_tiered_systems_have_throughputs_of_their_own() -> None:
     [scratch] = demand.supplies(with_lustre("deployment: SCRATCH_2, capacity_gib: 2400, expendable: true"), CAT)
-    assert (scratch.path, scratch.reckoning) == (
+    assert (scratch.path, scratch.arithmetic) == (
         "storage.lustre[0].capacity_gib",
         "2,400 GiB at 200 MB/s/TiB = 0.5 GB/s",
     )
     [tiered] = demand.supplies(with_lustre("storage: INTELLIGENT_TIERING, throughput_mbps: 8000"), CAT)
-    assert (tiered.path, tiered.bytes_per_second, tiered.reckoning) == (
+    assert (tiered.path, tiered.bytes_per_second, tiered.arithmetic) == (
         "storage.lustre[0].throughput_mbps",
         8e9,
         "8,000 MB/s",

@@ -92,7 +92,7 @@ def test_the_pull_plan_counts_requests_against_the_registrys_limits() -> None:
     plan = images.pull_plan(stack("prod"), CAT)
     assert plan is not None
     assert (
-        plan.reckoning
+        plan.arithmetic
         == "1,250 nodes ask for a manifest at 2,000 a second: 0.6 s; 1,250 x 40 layers at 3,000 a second: 16.7 s; 15"
         " GiB on each node: 16 s"
     )

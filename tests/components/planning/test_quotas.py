@@ -6,11 +6,11 @@ from typing import Any
 
 from components.catalog import Catalog
 from components.planning import quotas
-from components.planning.quotas import Row
+from components.planning.quotas import QuotaRow
 from tests.components.planning.pool_stacks import FINETUNE, IDS, PREPROCESS, PRETRAIN, stack
 
 
-def rows(cat: Catalog, *pools: dict[str, Any], **more: Any) -> dict[str, Row]:
+def rows(cat: Catalog, *pools: dict[str, Any], **more: Any) -> dict[str, QuotaRow]:
     found = quotas.rows(stack(*pools, **more), cat)
     assert len({row.name for row in found}) == len(found)
     return {row.name: row for row in found}
@@ -23,14 +23,14 @@ SPOT = "All Standard (A, C, D, H, I, M, R, T, Z) Spot Instance Requests"
 
 def test_reserved_machines_count_as_on_demand_and_blocks_nowhere(cat: Catalog) -> None:
     found = rows(cat, PRETRAIN, FINETUNE)
-    assert found[P] == Row(
+    assert found[P] == QuotaRow(
         name=P,
         need=240_000,
         limit=0,
         unit="vCPU",
         verdict="request",
         request="ask Service Quotas for 240,000 vCPU (ec2 L-417A185B)",
-        reckoning="pretrain 1,250 x 192",
+        arithmetic="pretrain 1,250 x 192",
         unverified=False,
     )
     assert not any("P4" in name for name in found)
@@ -38,8 +38,8 @@ def test_reserved_machines_count_as_on_demand_and_blocks_nowhere(cat: Catalog) -
 
 def test_a_spot_pool_needs_its_vcpus_on_both_markets_for_its_fallback(cat: Catalog) -> None:
     found = rows(cat, PREPROCESS)
-    assert (found[SPOT].need, found[SPOT].reckoning) == (6400, "preprocess 200 x 32")
-    assert (found[STANDARD].need, found[STANDARD].reckoning) == (6424, "system 3 x 8 + preprocess 200 x 32")
+    assert (found[SPOT].need, found[SPOT].arithmetic) == (6400, "preprocess 200 x 32")
+    assert (found[STANDARD].need, found[STANDARD].arithmetic) == (6424, "system 3 x 8 + preprocess 200 x 32")
     demand = rows(cat, PREPROCESS, spot_preprocessing=False)
     assert SPOT not in demand and demand[STANDARD].need == 6424
 
@@ -58,8 +58,8 @@ def test_blocks_are_counted_apart_one_by_one_and_together(cat: Catalog) -> None:
 def test_1250_p5_nodes_need_far_more_interfaces_than_a_region_gives(cat: Catalog) -> None:
     found = rows(cat, PRETRAIN)["network interfaces per region"]
     assert found.verdict == "request"
-    assert found.reckoning.startswith("pretrain 1,250 x 33 + system 3 + endpoints and gateways ")
-    assert found.need == 1250 * 33 + 3 + int(found.reckoning.rsplit(" ", 1)[1])
+    assert found.arithmetic.startswith("pretrain 1,250 x 33 + system 3 + endpoints and gateways ")
+    assert found.need == 1250 * 33 + 3 + int(found.arithmetic.rsplit(" ", 1)[1])
     assert found.request == f"ask Service Quotas for {found.need:,} interfaces (vpc L-DF5E4CA3)"
 
 
@@ -68,16 +68,16 @@ def test_the_classic_layout_counts_an_address_for_every_efa(cat: Catalog) -> Non
     classic = rows(
         cat, {**PRETRAIN, "efa_layout": "efa"}, network={"zones": ["usw2-az3"], "compute_cidrs": ["100.64.0.0/15"]}
     )
-    assert "pretrain 1,250 x 35" in modern.reckoning  # 1 address, 32 further interfaces, 2 prefixes
+    assert "pretrain 1,250 x 35" in modern.arithmetic  # 1 address, 32 further interfaces, 2 prefixes
     assert (
-        "pretrain 1,250 x 65" in classic["network address units per VPC"].reckoning
+        "pretrain 1,250 x 65" in classic["network address units per VPC"].arithmetic
     )  # 32 addresses, 31 further interfaces, 2 prefixes
 
 
 def test_node_groups_are_counted_with_the_system_pools(cat: Catalog) -> None:
     found = rows(cat, PRETRAIN, FINETUNE, PREPROCESS)
     groups = found["managed node groups per cluster"]
-    assert (groups.need, groups.reckoning) == (5, "system 1 + finetune 1 + preprocess 0 + pretrain 3")
+    assert (groups.need, groups.arithmetic) == (5, "system 1 + finetune 1 + preprocess 0 + pretrain 3")
     assert found["nodes per managed node group"].need == 417
 
 
@@ -102,7 +102,7 @@ def test_a_limit_that_aws_does_not_raise_says_so(cat: Catalog) -> None:
 def test_subnets_show_their_room(cat: Catalog) -> None:
     found = rows(cat, PRETRAIN)["addresses of the compute subnet in usw2-az3"]
     assert (found.need, found.limit, found.verdict) == (41_250, 65_531, "fits")
-    assert found.reckoning == "pretrain: 1,250 nodes x (1 + 2 x 16) = 41,250"
+    assert found.arithmetic == "pretrain: 1,250 nodes x (1 + 2 x 16) = 41,250"
 
 
 def test_every_row_is_plain_for_the_preview(cat: Catalog) -> None:
@@ -123,7 +123,7 @@ def test_a_self_hosted_stack_needs_nothing_of_aws(cat: Catalog) -> None:
 def test_root_volumes_of_all_nodes_count_against_the_storage_of_a_region(cat: Catalog) -> None:
     found = rows(cat, PRETRAIN)["storage of gp3 volumes per region"]
     assert (found.need, found.limit, found.verdict) == (245, 50, "request")
-    assert found.reckoning == "pretrain 1,250 x 200 GiB + system 3 x 100 GiB"
+    assert found.arithmetic == "pretrain 1,250 x 200 GiB + system 3 x 100 GiB"
     assert found.request == "ask Service Quotas for 245 TiB (ebs L-7A658B76)"
 
 

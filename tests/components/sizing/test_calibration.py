@@ -20,7 +20,7 @@ DENSE = [row for row in GIVEN if not row.shape.experts]
 EXPERTS = [row for row in GIVEN if row.shape.experts]
 
 
-def errors(rows: list[calibration.Row]) -> list[float]:
+def errors(rows: list[calibration.CalibrationRow]) -> list[float]:
     return sorted(abs(row.predict(DEFAULT).total / row.seconds - 1) for row in rows)
 
 

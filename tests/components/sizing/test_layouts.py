@@ -15,7 +15,7 @@ from components.sizing.machine import profiles
 from components.sizing.machine.links import path
 from components.sizing.memory import memory
 from components.sizing.model.shape import Experts
-from components.sizing.step.products import Part
+from components.sizing.step.products import ProductPart
 from components.sizing.step.schedule import fill, group_size, in_flight
 from components.sizing.step.step import Clock
 from components.sizing.step.traffic import data_traffic
@@ -92,7 +92,7 @@ def test_dualpipe_keeps_two_stages_in_memory_and_fills_faster() -> None:
     shape = gpt(16, 4096, 32)
     both = Layout(pipeline=8, schedule="dualpipe")
     assert [load.layers for _, load in holdings(shape, both)] == [4, 4, 4, 4][: len(holdings(shape, both))]
-    part = Part(1.0, 1.0, 1.0)
+    part = ProductPart(1.0, 1.0, 1.0)
     assert fill(Layout(pipeline=8), part, 32) == pytest.approx(21.0)
     assert fill(Layout(pipeline=8, schedule="zero-bubble"), part, 32) == pytest.approx(7.0)
     assert fill(both, part, 32) == pytest.approx(6.0)
@@ -106,7 +106,7 @@ def test_interleaving_takes_any_number_of_micro_batches_without_a_short_group(mi
 
 
 def test_interleaving_divides_the_bubble_for_ragged_batches_too() -> None:
-    part = Part(1.0, 1.0, 1.0)
+    part = ProductPart(1.0, 1.0, 1.0)
     assert fill(Layout(pipeline=8, virtual=4), part, 77) == pytest.approx(21.0 / 4)
     assert fill(Layout(pipeline=8, virtual=4), part, 4) > fill(Layout(pipeline=8, virtual=4), part, 8)
 

@@ -51,6 +51,15 @@ def test_a_tag_edit_replaces_nothing(dev: Engine) -> None:
     assert dev.calls("delete") == []
 
 
+@pytest.mark.proves(broken="another owner is named", promised="no class of bought nodes and no machine's tag changes")
+def test_another_owner_touches_no_machine(dev: Engine) -> None:
+    dev.edit(lambda config: config["trainshed:tags"].update({"owner": "research"}))
+    changed = dev.preview().must().changed()
+    assert changed
+    assert set(changed.values()) == {"update"}
+    assert [urn for urn in changed if "kubernetes:" in urn] == []
+
+
 @pytest.mark.proves(broken="a pool is added", promised="only creations; what stood before is not replaced or deleted")
 def test_a_pool_is_added_beside_the_others(dev: Engine) -> None:
     def add(config: dict[str, Any]) -> None:

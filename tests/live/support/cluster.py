@@ -15,7 +15,7 @@ from tests.live.support.engine import CHECKOUT
 from trainshed.sandbox.api import Api, ApiError, Object, wait_for
 from trainshed.sandbox.cloud.purchases import is_karpenters
 from trainshed.sandbox.cluster import raise_curtain
-from trainshed.sandbox.contents import Stage
+from trainshed.sandbox.contents import SandboxContents
 from trainshed.sandbox.plane import ControlPlane
 from trainshed.sandbox.stack_contents import stage_of
 
@@ -29,7 +29,7 @@ class Cluster:
     """`with Cluster.of_stack("staging") as cluster` has the stack's nodes and queues ready."""
 
     plane: ControlPlane
-    stage: Stage
+    stage: SandboxContents
     settings: settings.Settings
     left_out: list[str]
 

@@ -32,7 +32,7 @@ class Elastic:
             karpenter.install_crds(plane.api)
             made = account.start(plane, region=region, cluster="trainshed-dev", zones=zones, market=market)
             # Short: the pods of a test all come at once.
-            quick = karpenter.Settings(memory_overhead=0.03, batch_idle_seconds=0.5, batch_max_seconds=2)
+            quick = karpenter.KarpenterSettings(memory_overhead=0.03, batch_idle_seconds=0.5, batch_max_seconds=2)
             karpenter.start(plane, made, quick)
         except BaseException:
             plane.stop()

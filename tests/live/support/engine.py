@@ -1,6 +1,6 @@
 """The real Pulumi engine over a copy of this project, with a backend, a home and plugins of its own.
 
-Hides the CLI's environment and its event log.
+Every run has an environment of its own; what the engine did is read from its event log.
 """
 
 from __future__ import annotations

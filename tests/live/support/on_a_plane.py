@@ -1,8 +1,8 @@
 """This project's program on a real API server, with the local control plane as the cluster that its AWS half would have
 made.
 
-Hides what stands for that half (the cluster's address, the token command, file systems) and where charts that need a
-registry come from. The AWS half itself meets the engine in `tests/live/engine/`.
+Stand-ins give what that half would: the cluster's address, the token command and file systems; charts come from local
+copies. The AWS half itself meets the engine in `tests/live/engine/`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Kueue's and JobSet's charts on a control plane without containers: their controllers run as processes, led to by what
 the charts install.
 
-Hides the order of a real installation: a controller's pod becomes ready only once its process answers the chart's
-webhooks.
+A controller's pod becomes ready only once its process answers the chart's webhooks, as in a real installation.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def ecr(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
 
 
 def push(ecr: Any, tag: str, manifest: str = MANIFEST) -> str:
-    # As ECR reckons it; moto gives every manifest the digest of nothing.
+    # As ECR computes it; moto gives every manifest the digest of nothing.
     digest = f"sha256:{hashlib.sha256(manifest.encode()).hexdigest()}"
     ecr.put_image(repositoryName="trainer", imageManifest=manifest, imageTag=tag, imageDigest=digest)
     return digest

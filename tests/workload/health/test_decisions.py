@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from workload.health import decisions
-from workload.health.decisions import Settings
+from workload.health.decisions import HealthSettings
 from workload.health.evidence import Accusation
 
 NOW = 1_800_000_000.0
@@ -41,7 +41,7 @@ def node(
 
 
 def planned(*nodes: Any, accused: tuple[Accusation, ...] = (), passed: Any = None, **settings: Any) -> decisions.Plan:
-    return decisions.plan(nodes, accused, passed or {}, Settings(**settings), NOW)
+    return decisions.plan(nodes, accused, passed or {}, HealthSettings(**settings), NOW)
 
 
 def accusation(name: str, at: float = NOW - 10) -> Accusation:

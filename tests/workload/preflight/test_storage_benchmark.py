@@ -10,7 +10,7 @@ import pytest
 from tests.workload.conftest import Run
 from workload.preflight import fio
 from workload.preflight.fio import MIB, BadResult, Load, Window
-from workload.preflight.storage_benchmark import Asked, verdict
+from workload.preflight.storage_benchmark import BenchmarkRequest, verdict
 
 CAPTURED = Path(__file__).with_name("fio")  # fio 3.33 on a virtual disk, with the job files of `--print-jobs`
 
@@ -106,7 +106,7 @@ def windows(*figures: tuple[float, float, float]) -> list[Window]:
 def test_the_verdict_names_bandwidth_latency_and_operations(
     figures: list[tuple[float, float, float]], said: list[str]
 ) -> None:
-    assert verdict("read", windows(*figures), Asked(1000)) == said
+    assert verdict("read", windows(*figures), BenchmarkRequest(1000)) == said
 
 
 @pytest.mark.fio

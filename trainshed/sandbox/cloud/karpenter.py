@@ -21,7 +21,7 @@ _METRICS_PORT, _HEALTH_PORT = 8080, 8081
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class KarpenterSettings:
     """What the chart's `settings` say, where it means something outside a cluster.
 
     `memory_overhead` is the share of a machine's memory that never reaches its node.
@@ -42,17 +42,19 @@ def install_crds(api: Api) -> None:
         wait_for(lambda name=name: established(api, name), what=f"{name} served", seconds=120, pause=0.05)
 
 
-def start(plane: ControlPlane, account: Account, settings: Settings | None = None) -> Child:
+def start(plane: ControlPlane, account: Account, settings: KarpenterSettings | None = None) -> Child:
     """Start the stand-in for the kubelets and the controller; ready once the controller watches its kinds."""
     kubelets = [sys.executable, "-m", "trainshed.sandbox.cloud.kubelets"]
     plane.processes.start("kubelets", [*kubelets, plane.kubeconfig, account.endpoint, account.region])
     # It listens on every address, whatever its settings: so it runs in a network of its own.
     ports = f"{plane.port},{account.port}"
     command = [sys.executable, "-m", "trainshed.sandbox.enclosure", ports, "--", str(program("karpenter"))]
-    return plane.processes.start("karpenter", command, environment=environment(plane, account, settings or Settings()))
+    return plane.processes.start(
+        "karpenter", command, environment=environment(plane, account, settings or KarpenterSettings())
+    )
 
 
-def environment(plane: ControlPlane, account: Account, settings: Settings) -> Mapping[str, str]:
+def environment(plane: ControlPlane, account: Account, settings: KarpenterSettings) -> Mapping[str, str]:
     """The controller's settings, as its chart gives them to its container."""
     return {
         "KUBECONFIG": str(plane.kubeconfig),

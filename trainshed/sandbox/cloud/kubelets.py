@@ -1,7 +1,7 @@
 """A stand-in for the kubelets of bought machines: each running machine joins as a kwok node, and leaves when it ends.
 
 What a node says of itself comes from where a real one has it: labels and taints from the machine's user data, zone and
-type from EC2. What it can hold is what Karpenter reckoned, as nothing else here knows it.
+type from EC2. What it can hold is what Karpenter computed, as nothing else here knows it.
 
 Run as `python -m trainshed.sandbox.cloud.kubelets KUBECONFIG ENDPOINT REGION`.
 """

@@ -49,7 +49,7 @@ class Stock:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Images:
+class PublicImages:
     """The images behind EKS' public parameters: one for each name, made when it is first asked for.
 
     Karpenter tells the variants of an operating system apart by their images, so no two names share one.
@@ -192,7 +192,7 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     stock: Stock
-    images = Images()
+    images = PublicImages()
     moto: MotoRequestHandler
 
     def _answer(self) -> None:

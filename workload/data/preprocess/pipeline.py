@@ -30,12 +30,12 @@ from workload.data.preprocess.tokenizing import Tokenizer
 from workload.data.token_shards import CODES, bits_for, sample_bytes
 
 
-class Refused(Exception):
+class PipelineRefused(Exception):
     """The run can't go on: inputs or an earlier plan say otherwise."""
 
 
 @dataclass(frozen=True)
-class Plan:
+class PipelinePlan:
     """What is made of which inputs: fixed by the first worker, checked by all."""
 
     inputs: tuple[tuple[str, int], ...]
@@ -59,7 +59,7 @@ class Plan:
 def find_inputs(folder: Path) -> tuple[tuple[str, int], ...]:
     found = [path for path in folder.rglob("*") if path.is_file() and path.name.endswith(cleaning.SUFFIXES)]
     if not found:
-        raise Refused(f"{folder}: holds no {', '.join(cleaning.SUFFIXES)}")
+        raise PipelineRefused(f"{folder}: holds no {', '.join(cleaning.SUFFIXES)}")
     return tuple(sorted((path.relative_to(folder).as_posix(), path.stat().st_size) for path in found))
 
 
@@ -70,7 +70,7 @@ def place(path: Path, data: bytes, worker: int) -> None:
     os.replace(own, path)
 
 
-def agree(output: Path, plan: Plan, worker: int) -> None:
+def agree(output: Path, plan: PipelinePlan, worker: int) -> None:
     """Write the plan, or compare it with the one that stands: all workers and restarts make the same shards."""
     file = output / "plan.json"
     output.mkdir(parents=True, exist_ok=True)
@@ -80,12 +80,12 @@ def agree(output: Path, plan: Plan, worker: int) -> None:
     for name, value in plan.as_json().items():
         if kept.get(name) != value:
             shown = f"{kept.get(name)!r:.80} there, {value!r:.80} now"
-            raise Refused(
+            raise PipelineRefused(
                 f"{file}: {name} differs ({shown}): give the same input and options, or another output folder"
             )
 
 
-def clean_unit(source: Path, output: Path, plan: Plan, unit: int) -> bool:
+def clean_unit(source: Path, output: Path, plan: PipelinePlan, unit: int) -> bool:
     """Clean a unit's documents; False when it was done before."""
     target = output / "clean" / f"{unit:05}.jsonl"
     if target.exists():
@@ -104,7 +104,7 @@ def clean_unit(source: Path, output: Path, plan: Plan, unit: int) -> bool:
                     marks.append(mark)
                     lines.append(json.dumps({"mark": mark.hex(), "text": kept}))
         except (ValueError, OSError, EOFError) as error:
-            raise Refused(f"{source / name}: {error}") from None
+            raise PipelineRefused(f"{source / name}: {error}") from None
     write_file(target.with_suffix(".marks"), b"".join(marks))
     write_file(target, "".join(f"{line}\n" for line in lines).encode())  # last: it says that the unit is done
     return True
@@ -116,7 +116,7 @@ def cleaned(output: Path, unit: int) -> Iterator[dict[str, str]]:
             yield json.loads(line)
 
 
-def missing_clean(output: Path, plan: Plan) -> list[int]:
+def missing_clean(output: Path, plan: PipelinePlan) -> list[int]:
     return [unit for unit in range(plan.units) if not (output / "clean" / f"{unit:05}.jsonl").exists()]
 
 
@@ -139,7 +139,7 @@ class EarlierMarks:
         return self._marks
 
 
-def shard_unit(output: Path, plan: Plan, tokenizer: Tokenizer, unit: int, before: set[bytes]) -> bool:
+def shard_unit(output: Path, plan: PipelinePlan, tokenizer: Tokenizer, unit: int, before: set[bytes]) -> bool:
     """Tokenize a unit's documents that no earlier unit has, into samples; False when it was done before."""
     facts, target = output / "shards" / f"{unit:05}.json", output / "shards" / f"{unit:05}.bin"
     if facts.exists():
@@ -166,11 +166,11 @@ def shard_unit(output: Path, plan: Plan, tokenizer: Tokenizer, unit: int, before
     return True
 
 
-def missing_shards(output: Path, plan: Plan) -> list[int]:
+def missing_shards(output: Path, plan: PipelinePlan) -> list[int]:
     return [unit for unit in range(plan.units) if not (output / "shards" / f"{unit:05}.json").exists()]
 
 
-def write_manifest(output: Path, plan: Plan, tokenizer: Tokenizer, worker: int) -> dict[str, int]:
+def write_manifest(output: Path, plan: PipelinePlan, tokenizer: Tokenizer, worker: int) -> dict[str, int]:
     """Read every shard back and list it; any worker may do this again, with the same result. Raises Refused."""
     lines, totals = [], {"samples": 0, "tokens": 0, "documents": 0, "duplicates": 0}
     bits = bits_for(tokenizer.vocabulary)
@@ -179,7 +179,7 @@ def write_manifest(output: Path, plan: Plan, tokenizer: Tokenizer, worker: int) 
         name = f"shards/{unit:05}.bin"
         size, checksum = checksums.of_file(output / name, "sha256")
         if checksum != facts["sha256"] or size != facts["samples"] * sample_bytes(plan.sequence, bits):
-            raise Refused(f"{output / name}: is not what was written; delete it and its .json, and run again")
+            raise PipelineRefused(f"{output / name}: is not what was written; delete it and its .json, and run again")
         totals = {key: totals[key] + facts[key] for key in totals}
         if facts["samples"]:
             entry = Entry(name, size, "sha256", checksum, facts["samples"], bits, tokenizer.vocabulary)

@@ -29,7 +29,7 @@ if not __package__:  # run as a file: the folder above holds the package
 from workload.atomic_files import write_json
 from workload.data import faults
 from workload.data.preprocess import cleaning, pipeline, tokenizing
-from workload.data.preprocess.pipeline import Plan, Refused
+from workload.data.preprocess.pipeline import PipelinePlan, PipelineRefused
 
 LEARN_BYTES = 4 << 20
 EPILOG = f"""\
@@ -63,13 +63,13 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-class Worker:
+class TokenizeWorker:
     """One worker's way through the steps."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         self.arguments = arguments
         self.stop = threading.Event()
-        self.plan = Plan(
+        self.plan = PipelinePlan(
             pipeline.find_inputs(arguments.input), arguments.units, arguments.sequence, arguments.vocabulary
         )
         self.mine = range(arguments.worker, arguments.units, arguments.workers)
@@ -152,10 +152,10 @@ def main(words: list[str] | None = None) -> int:
     if not arguments.input.is_dir():
         top.error(f"--input {arguments.input} is no folder")
     try:
-        worker = Worker(arguments)
+        worker = TokenizeWorker(arguments)
         signal.signal(signal.SIGTERM, lambda *_: worker.stop.set())
         return worker.run()
-    except (Refused, ValueError) as error:
+    except (PipelineRefused, ValueError) as error:
         print(f"tokenize: {error}", file=sys.stderr)
         return faults.BAD_DATA
 

@@ -1,4 +1,4 @@
-"""What a run of the gate measures, what it judges by, and how long each part of it may take."""
+"""What a run of the gate measures, what it compares with, and how long each part of it may take."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Key:
 
 
 def _figures(path: Path) -> dict[str, float]:
-    """Empty when the file is missing, cut or of another form: the gate then judges by the wire's rate."""
+    """Empty when the file is missing, cut or of another form: the gate then compares with the wire's rate."""
     try:
         value = json.loads(path.read_text())["figures"]
         return {name: float(value[name]) for name in (*COLLECTIVES, *ANY_SIZE) if float(value.get(name) or 0) > 0}

@@ -15,14 +15,14 @@ from workload.preflight.findings import CLOCK, HEALTH, SILENT, SLOW, VERSIONS
 from workload.preflight.gang import baseline, comparing, pairs
 from workload.preflight.gang.asked import Asked, Limits
 from workload.preflight.gang.attendance import Answers, Attendance, address
-from workload.preflight.gang.rounds import Outcome, Pair
+from workload.preflight.gang.rounds import Pair, RoundOutcome
 from workload.preflight.gang.wire import Message
 from workload.preflight.report import Link, Named, Report
 
 CLOCK_READINGS = 3
 
 
-class Coordinator:
+class GateCoordinator:
     """One run of the gate over all workers."""
 
     def __init__(
@@ -173,7 +173,7 @@ class Coordinator:
                 self._name(rank, finding["check"], finding["code"], finding["said"])
 
     def _pairs(self) -> None:
-        def bound(outcomes: Sequence[Outcome]) -> float:
+        def bound(outcomes: Sequence[RoundOutcome]) -> float:
             return pairs.least(self.asked, self._baseline.get("pair_gb_per_s", 0.0), outcomes)
 
         found = pairs.find(self.active, self._play, bound, self.named.keys, self._until)
@@ -191,7 +191,7 @@ class Coordinator:
     def _known(self, rank: int) -> str:
         return self._node_of(rank) or f"worker {rank}"
 
-    def _play(self, together: Sequence[Pair]) -> list[Outcome]:
+    def _play(self, together: Sequence[Pair]) -> list[RoundOutcome]:
         """The pairs of a round at once. An end that falls silent is named, and its pair counts for nobody."""
         commands: dict[int, Message] = {}
         for pair in together:
@@ -206,10 +206,10 @@ class Coordinator:
             failed = [reply["failed"] for reply in replies if "failed" in reply]
             wrong = sum(int(reply.get("wrong", 0)) for reply in replies)
             if failed:
-                outcomes.append(Outcome(pair, None, wrong, failed[0]))
+                outcomes.append(RoundOutcome(pair, None, wrong, failed[0]))
                 continue
             seconds = max(float(reply["seconds"]) for reply in replies)
-            outcomes.append(Outcome(pair, self._processes() * self.asked.size / seconds / 1e9, wrong))
+            outcomes.append(RoundOutcome(pair, self._processes() * self.asked.size / seconds / 1e9, wrong))
         return outcomes
 
     # -- how --

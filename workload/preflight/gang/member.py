@@ -28,7 +28,7 @@ class LostCoordinator(Exception):
 
 
 @dataclass(frozen=True)
-class Worker:
+class GateWorker:
     """Who this worker is and how its node is tested."""
 
     rank: int
@@ -50,10 +50,10 @@ class Worker:
     root: Path = field(default=Path("/"))
 
 
-class Member:
+class GateMember:
     """One worker's run of the gate. `run` gives the coordinator's last word, a report as JSON."""
 
-    def __init__(self, worker: Worker) -> None:
+    def __init__(self, worker: GateWorker) -> None:
         self.worker = worker
         self.mailbox = Mailbox()
         self._sockets = Sockets(worker.rank, self.mailbox)

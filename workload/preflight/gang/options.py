@@ -16,8 +16,8 @@ from workload.preflight.findings import COLLECTIVE, OPEN, OTHERS, SILENT, Findin
 from workload.preflight.gang import baseline
 from workload.preflight.gang.asked import Asked, Limits
 from workload.preflight.gang.attendance import Attendance
-from workload.preflight.gang.coordinator import Coordinator
-from workload.preflight.gang.member import LostCoordinator, Member, Worker
+from workload.preflight.gang.coordinator import GateCoordinator
+from workload.preflight.gang.member import GateMember, GateWorker, LostCoordinator
 from workload.preflight.gang.wire import Message
 from workload.preflight.report import Link, Named, Report, write
 
@@ -107,7 +107,7 @@ class _Coordination(threading.Thread):
             cards=a.cards,
         )
         try:
-            self.report = Coordinator(self.attendance, asked, limits, _told).run()
+            self.report = GateCoordinator(self.attendance, asked, limits, _told).run()
             write(self.report, a.report, None)
             self.attendance.end(self.report.as_json())
         except (
@@ -130,7 +130,7 @@ def run_gang(top: argparse.ArgumentParser, arguments: argparse.Namespace, checks
     if coordination is not None:
         coordination.start()
     with tempfile.TemporaryDirectory(prefix="gate-") as scratch:
-        worker = Worker(
+        worker = GateWorker(
             rank=a.rank,
             nodes=a.nodes,
             host=a.host,
@@ -150,7 +150,7 @@ def run_gang(top: argparse.ArgumentParser, arguments: argparse.Namespace, checks
             root=a.root,
         )
         try:
-            report = Member(worker).run()
+            report = GateMember(worker).run()
         except LostCoordinator as lost:
             if coordination is not None and coordination.failure is not None:
                 raise coordination.failure from None

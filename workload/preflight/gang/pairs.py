@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 
 from workload.preflight.gang import rounds
 from workload.preflight.gang.asked import Asked
-from workload.preflight.gang.rounds import Outcome, Pair
+from workload.preflight.gang.rounds import Pair, RoundOutcome
 
 WIRE_SHARE = 0.8  # of the stated rate, where no baseline is recorded
 MEDIAN_SHARE = 0.5  # of the gang's median pair, where not even the wire's rate is known
 
 
 @dataclass(frozen=True)
-class Found:
+class PairFindings:
     """Nodes and links by their ranks, each with what was measured; `unnamed` when every pair failed."""
 
     nodes: dict[int, str] = field(default_factory=dict)
@@ -27,7 +27,7 @@ class Found:
     figures: dict[str, float] = field(default_factory=dict)
 
 
-def least(asked: Asked, baseline: float, outcomes: Sequence[Outcome]) -> float:
+def least(asked: Asked, baseline: float, outcomes: Sequence[RoundOutcome]) -> float:
     """The rate below which a pair is too slow."""
     if baseline:
         return baseline * asked.minimum
@@ -39,13 +39,13 @@ def least(asked: Asked, baseline: float, outcomes: Sequence[Outcome]) -> float:
 
 def find(
     members: Sequence[int],
-    play: Callable[[Sequence[Pair]], list[Outcome]],
-    bound: Callable[[Sequence[Outcome]], float],
+    play: Callable[[Sequence[Pair]], list[RoundOutcome]],
+    bound: Callable[[Sequence[RoundOutcome]], float],
     gone: Callable[[], AbstractSet[int]],
     until: float,
-) -> Found:
+) -> PairFindings:
     """`play` runs pairs at once; `gone` are the members that left on the way, whose pairs count for nobody."""
-    outcomes: list[Outcome] = []
+    outcomes: list[RoundOutcome] = []
     for pairs in rounds.ring_rounds(members):
         outcomes += play(pairs)
     limit = bound(outcomes)
@@ -62,7 +62,7 @@ def find(
     figures = {}
     if rates:
         figures = {"pair_gb_per_s": round(statistics.median(rates), 4), "slowest_pair_gb_per_s": round(min(rates), 4)}
-    return Found(
+    return PairFindings(
         nodes={rank: _worst([each for each in outcomes if rank in each.pair], limit) for rank in verdict.nodes},
         links={
             pair: _worst([each for each in outcomes if set(each.pair) == set(pair)], limit) for pair in verdict.links
@@ -73,7 +73,7 @@ def find(
     )
 
 
-def _worst(outcomes: Sequence[Outcome], limit: float) -> str:
+def _worst(outcomes: Sequence[RoundOutcome], limit: float) -> str:
     """The worst of some pairs' outcomes, in words."""
     found = [each for each in outcomes if not each.good(limit)]
     stopped = next((each for each in found if each.gb_per_s is None), None)

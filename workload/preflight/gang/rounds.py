@@ -15,7 +15,7 @@ CONFIRMATIONS = 3
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RoundOutcome:
     """One pair's test: gigabytes a second in its slower direction, None when it did not end; values that came wrong."""
 
     pair: Pair
@@ -66,7 +66,7 @@ class Judgement:
     unnamed: tuple[Pair, ...] = field(default=())  # failed, and nobody is cleared to tell which end it is
 
 
-def judge(outcomes: Sequence[Outcome], least: float) -> Judgement:
+def judge(outcomes: Sequence[RoundOutcome], least: float) -> Judgement:
     """What all the tests so far say; ask again with the outcomes of `next_pairs` until there are none."""
     good = [outcome for outcome in outcomes if outcome.good(least)]
     bad = [outcome for outcome in outcomes if not outcome.good(least)]

@@ -148,7 +148,7 @@ BADLY_SHAPED = {
 
 
 @pytest.mark.parametrize(("config", "expected"), BADLY_SHAPED.values(), ids=BADLY_SHAPED)
-def test_no_rule_reckons_with_what_stands_in_for_a_badly_shaped_value(
+def test_no_rule_computes_with_what_stands_in_for_a_badly_shaped_value(
     tmp_path: Path, config: dict[str, object], expected: str
 ) -> None:
     assert told(tmp_path, **config) == [expected]
@@ -191,7 +191,7 @@ def test_tags_that_are_set_here_are_told_to_be_lost(tmp_path: Path) -> None:
     ]
 
 
-def test_a_block_in_a_year_that_cannot_be_is_told_before_anything_is_reckoned_from_it(tmp_path: Path) -> None:
+def test_a_block_in_a_year_that_cannot_be_is_told_before_anything_is_computed_from_it(tmp_path: Path) -> None:
     block = {
         "kind": "block",
         "id": "cr-3a1b2c3d4e5f60718",

@@ -84,17 +84,17 @@ def test_the_shards_read_back_as_the_cleaned_text(corpus: Path, alone: Path) -> 
 
 def test_workers_that_are_taken_away_leave_the_same_shards(corpus: Path, alone: Path, tmp_path: Path) -> None:
     for number, sign in enumerate((signal.SIGKILL, signal.SIGTERM, signal.SIGKILL)):
-        crew = [start(corpus, tmp_path, worker, 3) for worker in range(3)]
-        taken = crew[number]
+        workers = [start(corpus, tmp_path, worker, 3) for worker in range(3)]
+        taken = workers[number]
         assert taken.stdout is not None
         taken.stdout.readline()  # a unit is done, the next is in hand
         taken.send_signal(sign)
-        for process in crew:
+        for process in workers:
             if process is not taken:
                 process.kill()
             process.communicate()
-    crew = [start(corpus, tmp_path, worker, 3) for worker in range(3)]
-    for process in crew:
+    workers = [start(corpus, tmp_path, worker, 3) for worker in range(3)]
+    for process in workers:
         _, said = process.communicate(timeout=120)
         assert process.returncode == 0, said
     assert shards(tmp_path) == shards(alone)

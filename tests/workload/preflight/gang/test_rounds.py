@@ -6,15 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workload.preflight.gang import rounds
-from workload.preflight.gang.rounds import Outcome, Pair
+from workload.preflight.gang.rounds import Pair, RoundOutcome
 
 
 def played(members: list[int], bad_nodes: set[int], bad_links: set[frozenset[int]]) -> tuple[rounds.Judgement, int]:
     """The verdict on a gang with these faults, and the rounds it took."""
 
-    def outcome(pair: Pair) -> Outcome:
+    def outcome(pair: Pair) -> RoundOutcome:
         bad = bool(bad_nodes & set(pair)) or frozenset(pair) in bad_links
-        return Outcome(pair, 1.0 if bad else 10.0)
+        return RoundOutcome(pair, 1.0 if bad else 10.0)
 
     taken = rounds.ring_rounds(members)
     outcomes = [outcome(pair) for pairs in taken for pair in pairs]
@@ -69,11 +69,11 @@ def test_one_bad_node_of_twelve_hundred_costs_no_more_rounds_than_of_eight() -> 
 
 
 def test_a_pair_that_failed_once_and_then_ran_well_accuses_nobody() -> None:
-    ring = [Outcome(pair, 10.0) for pairs in rounds.ring_rounds(list(range(6))) for pair in pairs]
-    blip = Outcome((0, 1), 1.0)
+    ring = [RoundOutcome(pair, 10.0) for pairs in rounds.ring_rounds(list(range(6))) for pair in pairs]
+    blip = RoundOutcome((0, 1), 1.0)
     first = rounds.judge([blip, *ring[1:]], 8.0)
     assert first.next_pairs == ((0, 1),)
-    again = rounds.judge([blip, *ring[1:], Outcome((0, 1), 10.0)], 8.0)
+    again = rounds.judge([blip, *ring[1:], RoundOutcome((0, 1), 10.0)], 8.0)
     assert (again.nodes, again.links, again.next_pairs) == ((), (), ())
 
 
@@ -87,5 +87,5 @@ def test_of_three_nodes_the_slow_one_is_named() -> None:
 
 
 def test_wrong_values_count_like_slowness() -> None:
-    outcomes = [Outcome(pair, 10.0, wrong=3 if 1 in pair else 0) for pair in ((0, 1), (1, 2), (2, 0))]
+    outcomes = [RoundOutcome(pair, 10.0, wrong=3 if 1 in pair else 0) for pair in ((0, 1), (1, 2), (2, 0))]
     assert rounds.judge(outcomes, 8.0).nodes == (1,)
