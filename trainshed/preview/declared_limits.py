@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterable
 
 from components.catalog import aws_types
-from components.planning.quotas import Row
+from components.planning.quotas import QuotaRow
 from components.record import Record
 
 # What one stack's resources can be counted against; other units are of one bus, rule or bucket.
 COUNTED = ("per region", "per account", "per account and region")
 
 
-def rows(records: Iterable[Record]) -> tuple[Row, ...]:
+def rows(records: Iterable[Record]) -> tuple[QuotaRow, ...]:
     """One row for each declared type that the table of AWS types gives such a quota, by type."""
     counts = Counter(each.type for each in records if each.custom)
     table = aws_types.table()
@@ -24,11 +24,11 @@ def rows(records: Iterable[Record]) -> tuple[Row, ...]:
     )
 
 
-def _row(quota: aws_types.Quota, need: int) -> Row:
+def _row(quota: aws_types.Quota, need: int) -> QuotaRow:
     what = quota.unit.split(" per ")[0]
     code = f" ({quota.service} {quota.code})" if quota.code else ""
     over = need > quota.value
-    return Row(
+    return QuotaRow(
         name=quota.unit,
         need=need,
         limit=quota.value,
