@@ -35,6 +35,6 @@ def _row(quota: aws_types.Quota, need: int) -> QuotaRow:
         unit=what,
         verdict="request" if over else "fits",
         request=f"ask Service Quotas for {need:,} {what}{code}" if over else "",
-        reckoning=f"declared by this stack: {need:,}",
+        arithmetic=f"declared by this stack: {need:,}",
         unverified=quota.unverified,
     )
