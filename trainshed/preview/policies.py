@@ -62,7 +62,7 @@ def today() -> date:
     return datetime.now(tz=UTC).date()
 
 
-def judge(
+def policy_verdict(
     resources: Sequence[Record],
     *,
     stack: str,

@@ -20,6 +20,7 @@ from components.planning.summary import StackPlan, summary
 from components.problems import Problem, errors
 from components.record import STACK_TYPE, Record
 from infra.settings import Settings, from_file
+from trainshed.preview import declared_limits
 from trainshed.preview.policies import Verdict, doubt_as_json
 
 
@@ -71,7 +72,7 @@ def preview(stack: str) -> Preview:
         print(f"the AWS SDK itself is imported, which takes some seconds: {why}", file=sys.stderr)
     from infra.build import build
     from infra.offline.recorder import run
-    from trainshed.preview.policies import judge
+    from trainshed.preview.policies import policy_verdict
 
     try:
         recording = run(lambda: build(settings), stack=settings.name)
@@ -81,7 +82,7 @@ def preview(stack: str) -> Preview:
     records = tuple(each for each in recording.records if each.type != STACK_TYPE)
     spec = settings.valid
     cost = estimate(records, spec, settings.catalog)
-    verdict = judge(
+    verdict = policy_verdict(
         records,
         stack=settings.name,
         environment=spec.environment,
@@ -92,10 +93,14 @@ def preview(stack: str) -> Preview:
         settings=_with_later_problems(settings, cost.monthly.expected),
         records=records,
         outputs=recording.outputs,
-        plan=summary(spec, settings.catalog),
+        plan=_with_declared_limits(summary(spec, settings.catalog), records),
         cost=cost,
         verdict=verdict,
     )
+
+
+def _with_declared_limits(plan: StackPlan, records: tuple[Record, ...]) -> StackPlan:
+    return replace(plan, quotas=(*plan.quotas, *declared_limits.rows(records)))
 
 
 def _with_fault(settings: Settings, error: Exception) -> Settings:

@@ -15,7 +15,7 @@ from components.planning.cost.estimate import Estimate, Monthly, estimate
 from components.spec.stack import StackSpec
 from infra.settings import from_file
 from policies.packs.evaluation import NotJudged, Violation
-from trainshed.preview.policies import Verdict, doubt_as_json, judge
+from trainshed.preview.policies import Verdict, doubt_as_json, policy_verdict
 from trainshed.review.danger import Acknowledgement, Danger, Weaker, dangers, unused, weaker
 from trainshed.review.differences import Change, compare, counts
 from trainshed.review.engine_files import Step
@@ -231,7 +231,7 @@ def _judged(stack: str, head: Side, money: Money) -> Verdict:
     if head.broken or money.after is None:
         return Verdict()
     environment = str((head.settings or {}).get("trainshed:environment") or stack)
-    found = judge(
+    found = policy_verdict(
         head.resources,
         stack=stack,
         environment=environment,
@@ -264,7 +264,8 @@ def _known_before(stack: str, base: Side) -> Sequence[Violation] | None:
     if base.absent:
         return ()
     environment = str((base.settings or {}).get("trainshed:environment") or stack)
-    return judge(base.resources, stack=stack, environment=environment, monthly=Monthly(), unpriced=()).violations
+    found = policy_verdict(base.resources, stack=stack, environment=environment, monthly=Monthly(), unpriced=())
+    return found.violations
 
 
 def _marked(violations: Sequence[Violation], before: Sequence[Violation] | None) -> tuple[Finding, ...]:
