@@ -6,7 +6,7 @@ of nodes that stay unready, so that their gang can start elsewhere. Run one of i
 strategy Recreate, on a system node, as a service account with a token and these rights and no others:
 
 - nodes: get, list, watch, patch
-- pods: list, watch, delete
+- pods: list, watch; and delete in the namespaces of jobs
 
 A quarantined node has the taint and the label `trainshed.io/quarantine`. A DaemonSet that selects the label, tolerates
 the taint, has the label `trainshed.io/node-check` on its pods, and checks the node in an init container `preflight`
@@ -31,7 +31,7 @@ if not __package__:  # run as a file: the folder above holds the package
     sys.path[0] = str(Path(__file__).resolve().parents[2])
 
 from workload.health import api, decisions
-from workload.health.decisions import HISTORY, HISTORY_LENGTH, KEY, Free, HealthSettings, Take
+from workload.health.decisions import HISTORY, HISTORY_LENGTH, KEY, Free, HealthSettings, Pool, Take
 from workload.health.evidence import CHECK, JOBSET, Evidence
 
 STALE_SECONDS = 600.0  # a watch is renewed every four minutes; an older copy of the cluster is not acted upon
@@ -140,12 +140,18 @@ class Controller:
         self.server.call("DELETE", f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}", body)
 
 
-def cards(text: str) -> tuple[str, tuple[str, int]]:
-    kind, _, rest = text.partition("=")
-    resource, _, count = rest.rpartition(":")
-    if not (kind and resource and count.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} is not TYPE=RESOURCE:COUNT, as p5.48xlarge=nvidia.com/gpu:8")
-    return kind, (resource, int(count))
+def pools(text: str) -> dict[str, Pool]:
+    """A file such as {"train": {"labels": {"trainshed.io/pool": "train"}, "cards": {"nvidia.com/gpu": 8}}}."""
+    try:
+        read = json.loads(Path(text).read_text())
+        return {
+            name: Pool(dict(each["labels"]), {key: int(count) for key, count in each.get("cards", {}).items()})
+            for name, each in read.items()
+        }
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{text} can't be read: {error.strerror}") from None
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise argparse.ArgumentTypeError(f"{text} names no pools with labels and cards: {error!r}") from None
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -182,7 +188,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add("--ignore-reasons", type=words, default=usual.ignored_reasons, help="their reasons to leave alone")
     add("--health-codes", type=words, default=(), help="Xid codes to act on (default: all that become a condition)")
-    add("--cards", type=cards, action="append", default=[], metavar="TYPE=RESOURCE:COUNT", help="cards of a node")
+    add("--pools", type=pools, default={}, metavar="FILE", help="JSON: labels of each pool's nodes, and their cards")
     return top
 
 
@@ -215,7 +221,7 @@ def main(given: list[str] | None = None) -> int:
         conditions=arguments.conditions,
         ignored_reasons=arguments.ignore_reasons,
         health_codes=arguments.health_codes,
-        cards=dict(arguments.cards),
+        pools=arguments.pools,
     )
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
