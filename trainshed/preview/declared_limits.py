@@ -1,4 +1,4 @@
-"""Quotas of what a stack declares, counted by its resources: those of an account or a region that no plan reckons."""
+"""Quotas of what a stack declares, counted by its resources: those of an account or a region that no plan counts."""
 
 from __future__ import annotations
 
