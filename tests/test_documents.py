@@ -12,13 +12,13 @@ from typer.main import get_command
 from trainshed.cli.app import app
 
 ROOT = Path(__file__).resolve().parent.parent
+ROOMS = ("components", "infra", "policies", "trainshed", "workload", "tests", "examples")
 PAGES = sorted(
     path
     for path in (
         *ROOT.glob("*.md"),
         *ROOT.glob("docs/**/*.md"),
-        *ROOT.glob("policies/*.md"),
-        *ROOT.glob("components/**/README.md"),
+        *(path for folder in ROOMS for path in (ROOT / folder).rglob("README.md")),
     )
 )
 _LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
@@ -55,3 +55,14 @@ def test_commands_that_are_named_exist(page: Path) -> None:
         below = getattr(commands[first], "commands", None)
         if below is not None and second:
             assert second in below, f"trainshed {first} {second}"
+
+
+@pytest.mark.parametrize("room", [path.parent for path in ROOT.glob("*/**/__init__.py")], ids=str)
+def test_a_large_room_says_what_it_is(room: Path) -> None:
+    if room.relative_to(ROOT).parts[0] not in ("components", "infra", "policies", "trainshed", "workload"):
+        return
+    modules = [path for path in room.glob("*.py") if path.name != "__init__.py"]
+    above = [room, *room.parents]
+    if len(modules) >= 8:
+        nearest = next(each for each in above if (each / "README.md").exists())
+        assert nearest != ROOT, f"{room.relative_to(ROOT)} has {len(modules)} modules and no README above it"

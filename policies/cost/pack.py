@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policies.cost.rules import account, ceilings, log_groups, machines, storage
+from policies.cost.rules import account, ceilings, log_groups, machines, storage, ways_of_buying
 from policies.packs.pack import Pack
 from policies.packs.policy_rule import rules_of
 
@@ -10,5 +10,5 @@ PACK = Pack(
     name="cost",
     version="0.1.0",
     summary="Controls on what a training cluster may cost, and on what makes it cost more than it must.",
-    own_rules=rules_of(machines, storage, log_groups, account, ceilings),
+    own_rules=rules_of(machines, ways_of_buying, storage, log_groups, account, ceilings),
 )

@@ -86,7 +86,8 @@ class Statement:
         bare wildcard.
         """
         for operator, values in self.conditions.items():
-            if "Not" in operator or operator.endswith("IfExists") or operator == "Null":
+            # `ForAllValues` and `IfExists` hold where the request says nothing of the key.
+            if "Not" in operator or operator.endswith("IfExists") or operator.startswith(("ForAllValues", "Null")):
                 continue
             for key, value in values.items():
                 if key.lower() in BINDING and all((node.text() or "*").strip("*") for node in value.one_or_many()):

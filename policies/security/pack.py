@@ -9,6 +9,7 @@ from policies.packs.pack import Pack
 from policies.packs.policy_rule import rules_of
 from policies.security.rules import (
     audit,
+    bucket_content,
     buckets,
     cluster,
     credentials,
@@ -22,6 +23,7 @@ from policies.security.rules import (
     network,
     node_roles,
     nodes,
+    pod_contents,
     pods,
     public,
     registry,
@@ -42,6 +44,7 @@ PACK = Pack(
         network,
         endpoints,
         buckets,
+        bucket_content,
         keys,
         iam,
         registry,
@@ -51,6 +54,7 @@ PACK = Pack(
         credentials,
         kinds,
         pods,
+        pod_contents,
         kubernetes_rights,
     ),
     exemptions=tuple(json.loads(EXEMPTIONS.read_text(encoding="utf-8"))),

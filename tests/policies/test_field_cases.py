@@ -62,6 +62,10 @@ def test_an_efa_template_with_a_group_from_elsewhere_is_not_judged() -> None:
         ("*", "Allow", {"StringEquals": {"aws:SourceVpce": "vpce-1"}}, False),
         ("*", "Allow", {"StringNotEquals": {"aws:SourceVpce": "vpce-1"}}, True),
         ("*", "Allow", {"StringLike": {"aws:PrincipalOrgID": "*"}}, True),
+        ("*", "Allow", {"ForAllValues:StringEquals": {"aws:PrincipalOrgID": "o-1"}}, True),
+        ("*", "Allow", {"ForAnyValue:StringLike": {"aws:PrincipalOrgPaths": "o-1/*"}}, False),
+        ("*", "Allow", {"IpAddress": {"aws:SourceIp": "0.0.0.0/0"}}, True),
+        ({"AWS": "arn:aws:iam::*:role/deploy"}, "Allow", None, True),
     ],
 )
 @pytest.mark.parametrize("as_text", [True, False], ids=["text", "map"])

@@ -20,6 +20,7 @@ from components.planning.summary import StackPlan, summary
 from components.problems import Problem, errors
 from components.record import STACK_TYPE, Record
 from infra.settings import Settings, from_file
+from trainshed.preview import declared_limits
 from trainshed.preview.policies import Verdict, doubt_as_json
 
 
@@ -92,10 +93,14 @@ def preview(stack: str) -> Preview:
         settings=_with_later_problems(settings, cost.monthly.expected),
         records=records,
         outputs=recording.outputs,
-        plan=summary(spec, settings.catalog),
+        plan=_with_declared_limits(summary(spec, settings.catalog), records),
         cost=cost,
         verdict=verdict,
     )
+
+
+def _with_declared_limits(plan: StackPlan, records: tuple[Record, ...]) -> StackPlan:
+    return replace(plan, quotas=(*plan.quotas, *declared_limits.rows(records)))
 
 
 def _with_fault(settings: Settings, error: Exception) -> Settings:

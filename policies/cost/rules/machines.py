@@ -1,24 +1,20 @@
-"""Cost rules of machines: which may be bought, how many cards, how, and which may stand idle."""
+"""Cost rules of machines: which may be bought, by which kinds, and how many cards."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 
-from policies.cost.catalog import HOURS_A_MONTH, catalog
-from policies.cost.estimate import region_of
+from policies.cost.catalog import catalog
 from policies.cost.purchases import (
     CARD_RESOURCES,
     INSTANCE_TYPE_LABEL,
-    KARPENTER_CAPACITY,
     Purchase,
     grown,
     karpenter_pools,
     purchases,
     requirement,
 )
-from policies.declared.pools import is_preprocessing, is_training, purposes
 from policies.declared.resources import Resource, Stack
 from policies.declared.types import (
     AUTOSCALING_GROUP,
@@ -30,30 +26,29 @@ from policies.declared.types import (
     LAUNCH_TEMPLATE,
     NODE_GROUP,
     SAGEMAKER,
-    SCHEDULE,
     SPOT_FLEET,
     SPOT_REQUEST,
 )
 from policies.declared.values import Node
-from policies.packs.policy_rule import Doubt, Finding, Outcome, Settings, each, each_resource, missing, rule
+from policies.packs.policy_rule import Doubt, Finding, Outcome, Settings, each, each_resource, rule
 
 TEXTS = {"type": "array", "items": {"type": "string"}}
 BUYERS = (NODE_GROUP, INSTANCE, SPOT_REQUEST, AUTOSCALING_GROUP, LAUNCH_TEMPLATE)
 
 
-def _each_purchase(stack: Stack, check: Callable[[Purchase], Iterator[Outcome]]) -> Iterator[Outcome]:
+def each_purchase(stack: Stack, check: Callable[[Purchase], Iterator[Outcome]]) -> Iterator[Outcome]:
     bought = list(purchases(stack))
     by_urn = {purchase.resource.urn: purchase for purchase in bought}
     yield from each_resource((purchase.resource for purchase in bought), lambda resource: check(by_urn[resource.urn]))
 
 
-def _cards(node: Node) -> int:
+def cards_of(node: Node) -> int:
     machine = catalog().machine(node.text() or "")
     return machine.cards if machine else 0
 
 
-def _has_cards(purchase: Purchase) -> bool:
-    return any(not node.opaque and _cards(node) for node in purchase.types)
+def has_cards(purchase: Purchase) -> bool:
+    return any(not node.opaque and cards_of(node) for node in purchase.types)
 
 
 @rule(
@@ -140,7 +135,7 @@ def cards_not_on_demand(stack: Stack, settings: Settings) -> Iterator[Outcome]:
             if any(fnmatchcase(node.text() or "", pattern) for pattern in settings["types"]):
                 yield Finding(node, "capacity that isn't on demand")
 
-    yield from _each_purchase(stack, check)
+    yield from each_purchase(stack, check)
     pools = {purchase.resource.urn: purchase for purchase in grown(stack, catalog())}
     yield from each_resource(
         karpenter_pools(stack), lambda pool: check(pools[pool.urn]) if pool.urn in pools else iter(())
@@ -165,13 +160,13 @@ def cards_within_the_limit(stack: Stack, settings: Settings) -> Iterator[Outcome
             yield Doubt("instanceTypes", "is said neither by the group nor by a template of this stack")
         if any(catalog().machine(node.text() or "") is None for node in purchase.types):
             yield Finding(purchase.types[0], "types whose cards the catalog knows")
-        per_node = max((_cards(node) for node in purchase.types), default=0)
+        per_node = max((cards_of(node) for node in purchase.types), default=0)
         if per_node:
             held[purchase.resource.urn] = (per_node * int(purchase.maximum.number() or 0), purchase.maximum)
 
     def kept(reservation: Resource) -> Iterator[Outcome]:
         count = reservation.at("instanceCount")
-        reserved[reservation.urn] = (_cards(reservation.at("instanceType")) * int(count.number() or 0), count)
+        reserved[reservation.urn] = (cards_of(reservation.at("instanceType")) * int(count.number() or 0), count)
         yield from ()
 
     def limited(pool: Resource) -> Iterator[Outcome]:
@@ -180,10 +175,10 @@ def cards_within_the_limit(stack: Stack, settings: Settings) -> Iterator[Outcome
         if limit is not None:
             limit.require_known()
             held[pool.urn] = (int(float(str(limit.value))), limit)
-        elif any(_cards(node) for node in requirement(pool, INSTANCE_TYPE_LABEL)):
+        elif any(cards_of(node) for node in requirement(pool, INSTANCE_TYPE_LABEL)):
             yield Finding(limits, "a limit on cards; without one the pool grows without end")
 
-    yield from _each_purchase(stack, bought)
+    yield from each_purchase(stack, bought)
     yield from each_resource(stack.of(CAPACITY_RESERVATION), kept)
     yield from each_resource(karpenter_pools(stack), limited)
     # Reservations are what the pools run in, so the larger of the two sums counts.
@@ -197,191 +192,3 @@ def cards_within_the_limit(stack: Stack, settings: Settings) -> Iterator[Outcome
             f"reservations {in_reservations}",
             urn,
         )
-
-
-@rule(
-    "training-never-on-spot",
-    types=(*BUYERS, KARPENTER_POOL),
-    scope="stack",
-    severity="critical",
-    says="Training, and whatever has EFA interfaces, never runs on spot machines.",
-    fix="buy the pool on demand, by reservation or as a block; spot is for preprocessing",
-)
-def training_never_on_spot(stack: Stack, _: Settings) -> Iterator[Outcome]:
-    def check(purchase: Purchase) -> Iterator[Outcome]:
-        kind = purchase.resource.at("capacityType" if purchase.resource.type == NODE_GROUP else "instanceMarketOptions")
-        if kind.unknown:
-            kind.require_known()
-        if not purchase.spot or is_preprocessing(purchase.resource):
-            return
-        training = is_training(purchase.resource) or (purchase.template is not None and is_training(purchase.template))
-        if training or _has_efa(purchase.template) or _has_efa(purchase.resource):
-            yield Finding(kind, "no spot for training or EFA")
-        elif _has_cards(purchase) and "evaluation" not in purposes(purchase.resource):
-            yield Finding(kind, "no spot for cards, unless the pool's purpose is evaluation or preprocessing")
-
-    def karpenter(pool: Resource) -> Iterator[Outcome]:
-        spot = [node for node in requirement(pool, KARPENTER_CAPACITY) if node.text() == "spot"]
-        cards = any(_cards(node) for node in requirement(pool, INSTANCE_TYPE_LABEL))
-        if spot and (is_training(pool) or (cards and not is_preprocessing(pool))):
-            yield Finding(spot[0], "no spot for training or cards")
-
-    yield from _each_purchase(stack, check)
-    yield from each_resource(karpenter_pools(stack), karpenter)
-
-
-def _has_efa(resource: Resource | None) -> bool:
-    if resource is None:
-        return False
-    interfaces = resource.at("networkInterfaces")
-    if interfaces.opaque:
-        return False
-    return any(str(node.at("interfaceType").value).startswith("efa") for node in interfaces.elements())
-
-
-@rule(
-    "preprocessing-on-spot",
-    types=(NODE_GROUP, KARPENTER_POOL),
-    scope="stack",
-    severity="medium",
-    says="Preprocessing runs on spot machines; an on-demand group beside them stays at zero until they run out.",
-    fix="set trainshed:spot_preprocessing to true",
-)
-def preprocessing_on_spot(stack: Stack, _: Settings) -> Iterator[Outcome]:
-    groups = [group for group in stack.of(NODE_GROUP) if is_preprocessing(group)]
-    on_spot = any(group.at("capacityType").value == "SPOT" for group in groups)
-
-    def check(group: Resource) -> Iterator[Outcome]:
-        kind = group.at("capacityType")
-        if kind.text() == "SPOT":
-            return
-        idle = (
-            not group.at("scalingConfig", "desiredSize").number() and not group.at("scalingConfig", "minSize").number()
-        )
-        if not (on_spot and idle):
-            yield Finding(kind, '"SPOT"')
-
-    yield from each_resource(groups, check)
-
-
-@rule(
-    "spot-pools-mixed",
-    types=(NODE_GROUP,),
-    severity="medium",
-    says="A spot pool may choose among several types, so that one that runs out doesn't stop it.",
-    fix="list at least three types of alike processors and memory",
-    parameters={"types": {"type": "integer", "default": 3, "minimum": 1}},
-)
-def spot_pools_mixed(group: Resource, settings: Settings) -> Iterator[Outcome]:
-    if (
-        group.at("capacityType").text() == "SPOT"
-        and len((types := group.at("instanceTypes")).elements()) < settings["types"]
-    ):
-        yield Finding(types, f"at least {settings['types']} types")
-
-
-@rule(
-    "reservations-end",
-    types=(CAPACITY_RESERVATION,),
-    severity="high",
-    says="A capacity reservation, which costs as much as running machines, has an end.",
-    fix='set endDateType to "limited" and endDate to the day when the job is over',
-    parameters={"days": {"type": "integer", "default": 90, "minimum": 1}},
-)
-def reservations_end(reservation: Resource, settings: Settings) -> Iterator[Outcome]:
-    kind, end = reservation.at("endDateType"), reservation.at("endDate")
-    if kind.text() != "limited" or not end.text():
-        yield Finding(kind if kind.text() != "limited" else end, '"limited", with an endDate')
-        return
-    last = _moment(end)
-    if last is None:
-        yield Finding(end, "a date such as 2026-12-24T11:30:00Z")
-    elif last.date() > settings.require_today() + timedelta(days=settings["days"]):
-        yield Finding(end, f"an end within {settings['days']} days of {settings.require_today().isoformat()}")
-
-
-def _moment(node: Node) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat((node.text() or "").replace("Z", "+00:00"))
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-@rule(
-    "blocks-within-their-dates",
-    types=(*BUYERS, SCHEDULE),
-    scope="stack",
-    severity="high",
-    says="Nodes of a capacity block run only between its start and its end, and something ends them.",
-    fix="set desiredSize to 0 outside the block's dates, and let an EventBridge schedule set it to 0 before the end",
-    parameters={"nodes": {"type": "integer", "default": 64, "description": "EC2 sells no block with more instances"}},
-)
-def blocks_within_their_dates(stack: Stack, settings: Settings) -> Iterator[Outcome]:
-    schedules = list(stack.of(SCHEDULE))
-
-    def check(purchase: Purchase) -> Iterator[Outcome]:
-        if not purchase.block:
-            return
-        if (purchase.maximum.number() or 0) > settings["nodes"]:
-            yield Finding(purchase.maximum, f"at most {settings['nodes']} nodes in a block")
-        moments = _moments_of(purchase.resource, schedules)
-        if not moments:
-            yield Finding(missing("end of the block"), "a schedule that sets the group to 0 before the block ends")
-            return
-        if not max(purchase.desired.number() or 0, purchase.minimum.number() or 0):
-            return
-        today = settings.require_today()
-        # Two moments are a start that is still to come and the end; a single one is the end of a block that has begun.
-        if len(moments) > 1 and today < min(moments).date():
-            yield Finding(
-                purchase.desired, f"0 on {today.isoformat()}; the block starts on {min(moments).date().isoformat()}"
-            )
-        elif today > max(moments).date():
-            yield Finding(
-                purchase.desired, f"0 on {today.isoformat()}; the block ended on {max(moments).date().isoformat()}"
-            )
-
-    yield from _each_purchase(stack, check)
-
-
-def _moments_of(group: Resource, schedules: list[Resource]) -> list[datetime]:
-    """When schedules that were made from this group act."""
-    found: list[datetime] = []
-    for schedule in schedules:
-        if group.urn in schedule.depends_on or group.urn in schedule.property_depends_on.get("target", ()):
-            written = schedule.at("scheduleExpression")
-            moment = _moment(Node((written.text() or "").removeprefix("at(").removesuffix(")"), written.path))
-            if moment is not None:
-                found.append(moment)
-    return found
-
-
-@rule(
-    "cards-not-idle",
-    types=BUYERS,
-    scope="stack",
-    severity="medium",
-    says="Machines with cards that are paid by the hour start at zero and follow the queue.",
-    fix="set desiredSize and minSize to 0, and let the queue's autoscaler raise them",
-    parameters={
-        "region": {"type": "string", "default": "us-west-2", "description": "where resources live that don't say"}
-    },
-)
-def cards_not_idle(stack: Stack, settings: Settings) -> Iterator[Outcome]:
-    def check(purchase: Purchase) -> Iterator[Outcome]:
-        if purchase.capacity not in ("on-demand", "spot") or not _has_cards(purchase):
-            return
-        for node in (purchase.desired, purchase.minimum):
-            if count := node.number():
-                where = region_of(purchase.resource, settings["region"])
-                rates = [
-                    rate
-                    for kind in purchase.types
-                    if (rate := catalog().hourly(kind.text() or "", where, purchase.capacity))
-                ]
-                cost = f"${rates[0][1] * count * HOURS_A_MONTH:,.0f} a month" if rates else "an unknown price"
-                yield Finding(node, f"0; {int(count)} idle nodes cost {cost}")
-                return
-
-    yield from _each_purchase(stack, check)

@@ -1,27 +1,22 @@
-"""Rules of pods, wherever their template stands: in a pod, a Deployment, a JobSet, a PyTorchJob or any other
-custom resource.
-"""
+"""Rules of what a pod may do on its node: privileges, the host, system calls."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from fnmatch import fnmatchcase
 
 from policies.declared.resources import Resource
 from policies.declared.types import WORKLOADS
 from policies.declared.values import Node
 from policies.packs.policy_rule import Doubt, Finding, Outcome, Settings, each, rule
 
-ACCELERATORS = ("nvidia.com/", "aws.amazon.com/neuron", "habana.ai/", "amd.com/gpu")
 
-
-def _pods(resource: Resource, check: Callable[[Node], Iterator[Outcome]]) -> Iterator[Outcome]:
+def each_pod(resource: Resource, check: Callable[[Node], Iterator[Outcome]]) -> Iterator[Outcome]:
     """Checks each pod spec; a workload whose pods can't be seen is a doubt, never a pass."""
     yield from (Doubt(path, "hides the pods of this workload") for path in resource.hidden_pods)
     yield from each(resource.pods, check)
 
 
-def _containers(resource: Resource, check: Callable[[Node, Node], Iterator[Outcome]]) -> Iterator[Outcome]:
+def each_container(resource: Resource, check: Callable[[Node, Node], Iterator[Outcome]]) -> Iterator[Outcome]:
     """Checks each container together with its pod."""
 
     def judge_all(pod: Node) -> Iterator[Outcome]:
@@ -30,7 +25,7 @@ def _containers(resource: Resource, check: Callable[[Node, Node], Iterator[Outco
         if (main := pod.at("containers")).value in ([], ()):
             yield Doubt(main.path, "is empty, so there is nothing to judge")
 
-    yield from _pods(resource, judge_all)
+    yield from each_pod(resource, judge_all)
 
 
 @rule(
@@ -46,7 +41,7 @@ def pods_not_privileged(resource: Resource, _: Settings) -> Iterator[Outcome]:
         if (privileged := container.at("securityContext", "privileged")).boolean():
             yield Finding(privileged, "false")
 
-    yield from _containers(resource, check)
+    yield from each_container(resource, check)
 
 
 # Pod Security Standards, baseline (read in 2026-11): settings of the pod's own namespaces.
@@ -104,9 +99,11 @@ def pods_share_nothing_with_the_host(resource: Resource, _: Settings) -> Iterato
             if (name := setting.at("name")).text() not in SAFE_SYSCTLS:
                 yield Finding(name, f"one of {', '.join(SAFE_SYSCTLS)}")
 
-    yield from _pods(resource, lambda pod: each([pod.at(key) for key in ("hostNetwork", "hostPID", "hostIPC")], shared))
-    yield from _pods(resource, kernel)
-    yield from _containers(resource, port)
+    yield from each_pod(
+        resource, lambda pod: each([pod.at(key) for key in ("hostNetwork", "hostPID", "hostIPC")], shared)
+    )
+    yield from each_pod(resource, kernel)
+    yield from each_container(resource, port)
 
 
 def _host_paths(resource: Resource, check: Callable[[Node], Iterator[Outcome]]) -> Iterator[Outcome]:
@@ -174,7 +171,7 @@ def pods_no_privilege_escalation(resource: Resource, _: Settings) -> Iterator[Ou
         if (allowed := container.at("securityContext", "allowPrivilegeEscalation")).boolean() is not False:
             yield Finding(allowed, "false")
 
-    yield from _containers(resource, check)
+    yield from each_container(resource, check)
 
 
 @rule(
@@ -193,7 +190,7 @@ def pods_run_as_non_root(resource: Resource, _: Settings) -> Iterator[Outcome]:
         elif not user.number() and not non_root.boolean():
             yield Finding(non_root, "true")
 
-    yield from _containers(resource, check)
+    yield from each_container(resource, check)
 
 
 @rule(
@@ -210,7 +207,7 @@ def pods_filter_system_calls(resource: Resource, _: Settings) -> Iterator[Outcom
         if profile.text() not in ("RuntimeDefault", "Localhost"):
             yield Finding(profile, '"RuntimeDefault"')
 
-    yield from _containers(resource, check)
+    yield from each_container(resource, check)
 
 
 @rule(
@@ -227,7 +224,7 @@ def pods_drop_capabilities(resource: Resource, _: Settings) -> Iterator[Outcome]
         if "ALL" not in {name.upper() for name in dropped.texts()}:
             yield Finding(dropped, '"ALL" among them')
 
-    yield from _containers(resource, check)
+    yield from each_container(resource, check)
 
 
 @rule(
@@ -246,121 +243,4 @@ def pods_add_no_capabilities(resource: Resource, settings: Settings) -> Iterator
             if (added.text() or "").removeprefix("CAP_") not in settings["allowed"]:
                 yield Finding(added, f"one of {', '.join(settings['allowed']) or 'none'}")
 
-    yield from _containers(resource, check)
-
-
-@rule(
-    "pods-state-their-needs",
-    types=(WORKLOADS,),
-    severity="medium",
-    ids=("CKV_K8S_10", "CKV_K8S_11", "CKV_K8S_12", "CKV_K8S_13"),
-    says="Containers limit their memory, request processor time, and hold as many cards as they request.",
-    fix="set resources.limits.memory and resources.requests.cpu, and the same number of cards in both",
-)
-def pods_state_their_needs(resource: Resource, _: Settings) -> Iterator[Outcome]:
-    def check(container: Node, _: Node) -> Iterator[Outcome]:
-        resources = container.at("resources")
-        limits, requests = resources.at("limits"), resources.at("requests")
-        for node in (limits.at("memory"), requests.at("cpu")):
-            node.require_known()
-            # A limit stands for the request that is left out.
-            if node.value in ("", None) or (node.absent and (node.path.endswith("memory") or limits.at("cpu").absent)):
-                yield Finding(node, "an amount")
-        for name, asked in requests.entries().items():
-            if name.startswith(ACCELERATORS) and str(asked.value) != str(limits.at(name).value):
-                yield Finding(limits.at(name), f"the {asked.value} that are requested")
-
-    yield from _containers(resource, check)
-
-
-@rule(
-    "pods-have-an-identity",
-    types=(WORKLOADS,),
-    severity="medium",
-    ids=("CIS-EKS 4.1.5", "CIS-EKS 4.1.6", "CKV_K8S_38", "CKV_K8S_41"),
-    says="A pod that may call the API server does so with an account of its own.",
-    fix="set automountServiceAccountToken to false, or serviceAccountName to an account made for it",
-)
-def pods_have_an_identity(resource: Resource, _: Settings) -> Iterator[Outcome]:
-    def check(pod: Node) -> Iterator[Outcome]:
-        account, mounted = pod.at("serviceAccountName"), pod.at("automountServiceAccountToken")
-        if mounted.boolean() is False:
-            return
-        named = resource.holds("spec", "kubernetes:core/v1:ServiceAccount", node=account)
-        if not named or account.value == "default":
-            yield Finding(mounted, "false, as the pod uses the namespace's default account")
-
-    yield from _pods(resource, check)
-
-
-@rule(
-    "pods-in-own-namespaces",
-    types=(WORKLOADS,),
-    severity="medium",
-    ids=("CIS-EKS 4.5.2", "CKV_K8S_21"),
-    says="Pods live in namespaces made for them.",
-    fix="set metadata.namespace",
-)
-def pods_in_own_namespaces(resource: Resource, _: Settings) -> Iterator[Outcome]:
-    if not resource.pods:
-        return
-    namespace = resource.at("metadata", "namespace")
-    if not namespace.unknown and (namespace.text() or "default") == "default":
-        yield Finding(namespace, 'a namespace that isn\'t "default"')
-
-
-REGISTRIES = [
-    "*.dkr.ecr.*.amazonaws.com/*",
-    "*.dkr.ecr.*.amazonaws.com.cn/*",
-    "public.ecr.aws/*",
-    "registry.k8s.io/*",
-    "nvcr.io/*",
-    "quay.io/*",
-    "ghcr.io/*",
-]
-
-
-@rule(
-    "pods-run-pinned-images",
-    types=(WORKLOADS,),
-    severity="medium",
-    level="mandatory",
-    ids=("CIS-EKS 5.1.4", "CKV_K8S_14", "CKV_K8S_43"),
-    says="Images come from an approved registry, by digest or a fixed tag.",
-    fix="name the image by its digest, or a tag that says a version, from the account's own registry",
-    parameters={"registries": {"type": "array", "items": {"type": "string"}, "default": REGISTRIES}},
-)
-def pods_run_pinned_images(resource: Resource, settings: Settings) -> Iterator[Outcome]:
-    def check(container: Node, _: Node) -> Iterator[Outcome]:
-        image = container.at("image")
-        text = image.text()
-        if not text:
-            yield Finding(image, "an image")
-            return
-        name, digest = text.partition("@")[::2]
-        tag = name.rpartition("/")[2].partition(":")[2]
-        if not digest.startswith("sha256:") and tag in ("", "latest", "stable", "main", "master", "nightly", "edge"):
-            yield Finding(image, "a digest or a tag that says a version")
-        if not any(fnmatchcase(text, pattern) for pattern in settings["registries"]):
-            yield Finding(image, f"a registry of {', '.join(settings['registries'])}")
-
-    yield from _containers(resource, check)
-
-
-@rule(
-    "pods-read-secrets-from-files",
-    types=(WORKLOADS,),
-    severity="low",
-    ids=("CIS-EKS 4.4.1", "CKV_K8S_35"),
-    says="Secrets are mounted as files; the environment is inherited and logged.",
-    fix="mount the secret as a volume and read the file",
-)
-def pods_read_secrets_from_files(resource: Resource, _: Settings) -> Iterator[Outcome]:
-    def check(container: Node, _: Node) -> Iterator[Outcome]:
-        references = [entry.at("valueFrom", "secretKeyRef", "name") for entry in container.at("env").elements()]
-        references += [entry.at("secretRef", "name") for entry in container.at("envFrom").elements()]
-        for reference in references:
-            if not reference.absent:
-                yield Finding(reference, "a volume with that secret")
-
-    yield from _containers(resource, check)
+    yield from each_container(resource, check)

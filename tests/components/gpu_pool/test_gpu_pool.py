@@ -58,7 +58,9 @@ def declare(*raws: dict[str, Any], known: bool = True, **more: Any) -> list[Reco
                         endpoint="https://c.example",
                         certificate_authority="Y2E=",
                         node_role_arn="arn:aws:iam::111122223333:role/nodes",
-                        subnet_ids=SUBNETS,
+                        subnet_ids=SUBNETS
+                        if spec.zone is None or spec.zone in SUBNETS
+                        else {spec.zone: "subnet-elsewhere"},
                         security_group_ids=["sg-cluster", "sg-compute"],
                         efa_security_group_id="sg-efa",
                         key_arn=KEY,
@@ -158,6 +160,15 @@ def needs_own_image(machine: InstanceType) -> bool:
     return set(machine.image_families) <= {"CUSTOM"}
 
 
+def zone_of(name: str) -> str:
+    """A zone that sells the type: one of ours if any does."""
+    sold = [
+        *CAT.zones_offering(name, "us-west-2"),
+        *(zone for zones in CAT.instance(name).zones.values() for zone in zones),
+    ]
+    return next((zone for zone in sold if zone in SUBNETS), sold[0])
+
+
 @cache
 def whole_table() -> dict[str, list[Record]]:
     """The records of every row of the table, declared in one program, by pool."""
@@ -167,7 +178,7 @@ def whole_table() -> dict[str, list[Record]]:
             "name": pool_name(name, capacity, fabric),
             "purpose": "evaluation",
             "instance_type": name,
-            "zone": "usw2-az3",
+            "zone": zone_of(name),
             "nodes": 4,
             "fabric": fabric,
             "capacity": CAPACITIES[capacity],
@@ -199,7 +210,7 @@ def test_template_and_group_equal_the_facts(name: str, capacity: str, fabric: st
     group = one(records, "NodeGroup")
     assert group.inputs["capacityType"] == {"block": "CAPACITY_BLOCK"}.get(capacity, "ON_DEMAND")
     assert group.inputs.get("instanceTypes") == (None if capacity == "block" else [name])
-    assert group.inputs["subnetIds"] == ["subnet-3"]
+    assert group.inputs["subnetIds"] == [SUBNETS.get(zone_of(name), "subnet-elsewhere")]
     family = accelerators.of(machine)
     assert family is not None
     assert group.inputs.get("amiType") == (None if own_image else family.image_family(machine.arch))
@@ -283,7 +294,7 @@ def test_a_users_security_groups_come_after_the_clusters_and_efas() -> None:
 
 def test_a_pods_request_and_the_template_count_the_same_interfaces() -> None:
     for name in ("p5.48xlarge", "p6-b300.48xlarge", "trn1.32xlarge"):
-        raw = {**FINETUNE, "instance_type": name}
+        raw = {**FINETUNE, "instance_type": name, "zone": zone_of(name)}
         records = declare(raw)
         template = one(records, "LaunchTemplate")
         with_efa = sum(each["interfaceType"] != "interface" for each in template.inputs["networkInterfaces"])
@@ -453,7 +464,7 @@ def test_a_gangs_node_is_not_replaced_for_an_error_that_never_clears_unless_the_
 
     assert overrides() == overrides(purpose="finetuning") == [DCGM]
     assert overrides(purpose="evaluation") is None
-    assert overrides(instance_type="trn1.32xlarge") is None
+    assert overrides(instance_type="trn1.32xlarge", zone=zone_of("trn1.32xlarge")) is None
     own = {"condition": "AcceleratedHardwareReady", "reason": "DCGMError", "wait_minutes": 30, "action": "Replace"}
     assert overrides(repairs=[own]) == [{**DCGM, "minRepairWaitTimeMins": 30, "repairAction": "Replace"}]
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.live.support.engine import Engine
 from tests.live.support.fields import lost
 from tests.live.support.on_a_plane import engine_on, operator_crds
 from tests.live.support.releases import Understudies
@@ -26,8 +28,8 @@ KUEUE = "kueue.x-k8s.io/v1beta2"
 @pytest.mark.proves(
     broken="nothing: each stack's in-cluster half, with the real Kueue and JobSet charts as Helm releases",
     promised=(
-        "server-side apply takes every object and keeps every field, a second up changes nothing, destroy leaves no"
-        " object"
+        "server-side apply takes every object and keeps every field, a second up changes nothing, file systems of twice"
+        " the size leave every claim as it is, destroy leaves no object"
     ),
 )
 @pytest.mark.parametrize("stack", STACKS)
@@ -60,6 +62,8 @@ def test_the_real_provider_applies_and_removes_a_stacks_objects(
         assert engine.up("--expect-no-changes", meanwhile=understudies.step).must().changed() == {}
         assert engine.refresh("--expect-no-changes", meanwhile=understudies.step).must().changed() == {}
 
+        _grow_file_systems(engine, understudies)
+
         engine.run("state", "unprotect", "--all", "--yes", "--stack", stack).must()
         engine.destroy(meanwhile=understudies.step).must()
         assert engine.state() == []
@@ -67,6 +71,19 @@ def test_the_real_provider_applies_and_removes_a_stacks_objects(
         assert namespaces == {"default", "kube-node-lease", "kube-public", "kube-system"}
         for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
             assert plane.api.all("admissionregistration.k8s.io/v1", kind) == []
+
+
+def _grow_file_systems(engine: Engine, understudies: Understudies) -> None:
+    """A claim that isn't provisioned dynamically can't be resized: the API server would refuse it with 403."""
+
+    def double(config: dict[str, Any]) -> None:
+        for each in config["trainshed:storage"]["lustre"]:
+            each["capacity_gib"] *= 2
+
+    if engine.config().get("trainshed:storage", {}).get("lustre"):
+        engine.edit(double)
+        changed = engine.up(meanwhile=understudies.step).must().changed()
+        assert [urn for urn in changed if "PersistentVolume" in urn] == []
 
 
 def test_namespaces_end_once_their_objects_are_gone(tmp_path: Path) -> None:

@@ -186,6 +186,36 @@ def test_a_version_step_updates_the_cluster_in_place(dev: Engine) -> None:
 
 
 @pytest.mark.proves(
+    broken="a file system grows", promised="it is updated where it stands, and no volume or claim of it changes"
+)
+def test_a_larger_file_system_is_updated_in_place_and_its_claims_stay(dev: Engine) -> None:
+    dev.edit(lambda config: config["trainshed:storage"]["lustre"][0].update({"capacity_gib": 2400}))
+    changed = {urn: op for urn, op in dev.up().must().changed().items() if "trainshed:governance" not in urn}
+    assert {urn.split("::")[2].rsplit("$", 1)[-1] for urn, op in changed.items() if op != "update"} == set()
+    assert ("aws:fsx/lustreFileSystem:LustreFileSystem", "update") in kinds(changed)
+    assert [urn for urn in changed if "PersistentVolume" in urn] == []
+    assert dev.calls("delete") == []
+
+
+@pytest.mark.proves(
+    broken="the machine type of a reserved pool changes",
+    promised="its node group goes before the new one comes, which would wait for its machines",
+)
+def test_machines_of_a_reservation_are_given_back_before_others_are_asked_for(dev: Engine) -> None:
+    def reserve(config: dict[str, Any], machine: str) -> None:
+        pool = next(pool for pool in config["trainshed:pools"] if pool["purpose"] == "training")
+        pool.update(instance_type=machine, nodes=2, capacity={"kind": "reservation", "ids": ["cr-0a1b2c3d4e5f60718"]})
+
+    dev.edit(lambda config: reserve(config, "g6e.48xlarge"))
+    dev.up().must()
+    dev.edit(lambda config: reserve(config, "g6.48xlarge"))
+    run = dev.up().must()
+    steps = [(step.op, step.urn) for step in run.steps if NODE_GROUP in step.urn and "train-nodes" in step.urn]
+    ops = [op for op, _ in steps]
+    assert ops.index("delete-replaced") < ops.index("create-replacement"), steps
+
+
+@pytest.mark.proves(
     broken="a destroy of a stack whose storage is protected", promised="the engine refuses before anything is deleted"
 )
 def test_protected_storage_refuses_a_destroy_before_anything_is_deleted(dev: Engine) -> None:
