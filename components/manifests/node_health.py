@@ -1,7 +1,8 @@
 """What runs in the cluster so that sick nodes leave service and come back once they are sound: the quarantine
 controller, and a check on every node that it has taken out.
 
-The controller may read and patch nodes, read pods everywhere, and end pods in the namespaces of jobs; nothing else.
+The controller may read and patch nodes, read pods everywhere, and fail and end pods in the namespaces of jobs;
+nothing else.
 """
 
 from __future__ import annotations
@@ -181,7 +182,10 @@ def _role_in(namespace: str) -> Manifest:
         "apiVersion": f"{_RBAC}/v1",
         "kind": "Role",
         "metadata": {"name": NAME, "namespace": namespace, "labels": device_plugins.identity(NAME)},
-        "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["delete"]}],
+        "rules": [
+            {"apiGroups": [""], "resources": ["pods"], "verbs": ["delete"]},
+            {"apiGroups": [""], "resources": ["pods/status"], "verbs": ["patch"]},
+        ],
     }
 
 

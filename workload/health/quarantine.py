@@ -6,7 +6,7 @@ of nodes that stay unready, so that their gang can start elsewhere. Run one of i
 strategy Recreate, on a system node, as a service account with a token and these rights and no others:
 
 - nodes: get, list, watch, patch
-- pods: list, watch; and delete in the namespaces of jobs
+- pods: list, watch; in the namespaces of jobs delete, and patch of pods/status
 
 A quarantined node has the taint and the label `trainshed.io/quarantine`. A DaemonSet that selects the label, tolerates
 the taint, has the label `trainshed.io/node-check` on its pods, and checks the node in an init container `preflight`
@@ -134,10 +134,21 @@ class Controller:
         self._patch(node, metadata, spec)
 
     def _end(self, pod: api.Object) -> None:
-        """Without grace: no kubelet is there to grant it. The identity keeps a new pod of the same name alive."""
+        """Without grace: no kubelet is there to grant it. The identity keeps a new pod of the same name alive.
+
+        The pod is marked as failed by a disruption first, as Kubernetes' own garbage collector does. A pod that is only
+        deleted would be replaced alone, and its gang would go on without it.
+        """
         meta = pod["metadata"]
-        body = {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}}
-        self.server.call("DELETE", f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}", body)
+        path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}"
+        said = f"node {pod['spec']['nodeName']} does not answer"
+        condition = {"type": "DisruptionTarget", "status": "True", "reason": "NodeLost", "message": said}
+        failed = {
+            "metadata": {"uid": meta["uid"]},
+            "status": {"phase": "Failed", "reason": "NodeLost", "message": said, "conditions": [condition]},
+        }
+        self.server.call("PATCH", f"{path}/status", failed, kind="application/strategic-merge-patch+json")
+        self.server.call("DELETE", path, {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}})
 
 
 def pools(text: str) -> dict[str, Pool]:
