@@ -99,8 +99,8 @@ def steps(rows: Sequence[CalibrationRow], predicted: dict[str, dict[str, float]]
             seconds = [found[row.id] for found in predicted.values()]
             errors = "".join(f"{value / row.seconds - 1:+12.1%}" for value in seconds)
             rest = f"{six_n_d(row, 0.4) / row.seconds - 1:+8.1%} {naive[row.id] / row.seconds - 1:+7.1%}"
-            told = " (from memory)" if row.family.recalled else ""
-            print(f"{row.id:44} {row.seconds:9.3f}{errors} {rest}  {'yes' if inside(row, seconds[-1]) else 'no'}{told}")
+            said = " (from memory)" if row.family.recalled else ""
+            print(f"{row.id:44} {row.seconds:9.3f}{errors} {rest}  {'yes' if inside(row, seconds[-1]) else 'no'}{said}")
         print()
     print(f"{'step time':34} {'rows':>4} {'median':>8} {'p90':>8} {'max':>8}  in band")
     for name, some in {**classes(rows), "all": list(rows)}.items():
@@ -155,7 +155,7 @@ def runs() -> None:
 def advice(count: int) -> None:
     """Random tasks: every piece of advice written into its task and planned again, with the seconds that it took."""
     cat = catalog.load()
-    told = wrong = planned_tasks = 0
+    reported = wrong = planned_tasks = 0
     seconds: list[float] = []
     kinds: dict[str, int] = {}
     for seed in range(count):
@@ -168,7 +168,7 @@ def advice(count: int) -> None:
         found = advise(made, cat)
         seconds.append(time.process_time() - started)
         for each in found:
-            told += 1
+            reported += 1
             kinds[each.change.kind] = kinds.get(each.change.kind, 0) + 1
             request_after = changed(made.request, each.change, cat)
             again = plan(request_after, cat)[0] if request_after else None
@@ -178,7 +178,7 @@ def advice(count: int) -> None:
             elif not better(made, again):
                 wrong += 1
                 print(f"  seed {seed}: {each.change.words} is no better")
-    print(f"\nadvice: {told} pieces for {planned_tasks} of {count} random tasks, {wrong} wrong; {kinds}")
+    print(f"\nadvice: {reported} pieces for {planned_tasks} of {count} random tasks, {wrong} wrong; {kinds}")
     print(f"seconds of one processor: median {statistics.median(seconds):.2f}, max {max(seconds):.2f}")
 
 

@@ -99,7 +99,7 @@ def memory(cluster: Cluster) -> str:
     return ", ".join(shown)
 
 
-def told(text: str) -> None:
+def reported(text: str) -> None:
     print(f"  {text}", file=sys.stderr, flush=True)
 
 
@@ -127,7 +127,7 @@ def main() -> None:
     print("versions  " + ", ".join(f"{tool.name} {tool.version}" for tool in tools.BUILT), flush=True)
     started = time.monotonic()
     with Cluster.of_stack(
-        arguments.stack, nodes=arguments.nodes, daemons=not arguments.without_daemons, load=True, tell=told
+        arguments.stack, nodes=arguments.nodes, daemons=not arguments.without_daemons, load=True, tell=reported
     ) as cluster:
         total = sum(shape.count for shape in cluster.stage.shapes)
         print(

@@ -63,8 +63,8 @@ class Settings:
             return self
         placed = self.reading.placed(found) if self.reading else found
         accepted = {(each.id, each.path): each.reason for _, each in partial.items(self.stack, "acknowledged")}
-        told = [_accepted(each, accepted) for each in placed]
-        return replace(self, problems=tuple(in_file_order([*self.problems, *told])))
+        reported = [_accepted(each, accepted) for each in placed]
+        return replace(self, problems=tuple(in_file_order([*self.problems, *reported])))
 
 
 def tags(settings: Settings) -> dict[str, str]:

@@ -130,8 +130,8 @@ def images(arch: str, vendor: str | None, family: Mapping[str, Any]) -> list[str
     return [f"AL2023_{cpu}_STANDARD", f"BOTTLEROCKET_{cpu}", f"BOTTLEROCKET_{cpu}_FIPS", "CUSTOM"]
 
 
-def _network_of(told: Row, facts: Mapping[str, Any]) -> Row:
-    network: Row = {"tcp_established_timeout_seconds": 432000, **told["network"]}
+def _network_of(reported: Row, facts: Mapping[str, Any]) -> Row:
+    network: Row = {"tcp_established_timeout_seconds": 432000, **reported["network"]}
     efa = network["max_efa"] > 0
     network["card0_efa"] = 0 in network["efa_cards"]
     network["nitro"] = facts.get("nitro")
@@ -141,13 +141,13 @@ def _network_of(told: Row, facts: Mapping[str, Any]) -> Row:
 
 
 def row_of(
-    name: str, told: Row, zones: Mapping[str, list[str]], supplement: Mapping[str, Any], prefixes: Mapping[str, str]
+    name: str, reported: Row, zones: Mapping[str, list[str]], supplement: Mapping[str, Any], prefixes: Mapping[str, str]
 ) -> Row:
     family_name = name.split(".")[0]
     facts = {**supplement["families"].get(family_name, {}), **supplement["types"].get(name, {})}
-    unverified = [*facts.get("unverified", []), *told.get("unverified", [])]
-    sources = [told.get("source", "api")]
-    network = _network_of(told, facts)
+    unverified = [*facts.get("unverified", []), *reported.get("unverified", [])]
+    sources = [reported.get("source", "api")]
+    network = _network_of(reported, facts)
     efa = network["max_efa"] > 0
     if efa:
         unverified += [f"network.{field}" for field in ("nitro", "rdma_read", "rdma_write") if network[field] is None]
@@ -156,7 +156,7 @@ def row_of(
         card = dict(supplement["cards"][facts["card"]])
         sources.append(f"card: {card.pop('source')}")
         unverified += [f"accelerator.{field}" for field in card.pop("unverified")]
-        count = facts.get("card_count", told["card_count"])
+        count = facts.get("card_count", reported["card_count"])
         kind, speed = facts["link"] if count > 1 else ("none", None)
         accelerator = {**card, "count": count, "interconnect_kind": kind, "interconnect_gb_per_s": speed}
     # FSx's EFA clients: machines with EFA on Nitro v4 or later, except trn2. From memory, so every such answer is
@@ -169,33 +169,33 @@ def row_of(
         unverified.append("on_demand_usd_per_hour")
     spot = supplement["spot_usd_per_hour"].get(name)
     row: Row = {
-        "vcpu": told["vcpu"],
-        "memory_gib": told["memory_gib"],
-        "arch": told["arch"],
+        "vcpu": reported["vcpu"],
+        "memory_gib": reported["memory_gib"],
+        "arch": reported["arch"],
         "accelerator": accelerator,
-        "local_disks": told["local_disks"],
+        "local_disks": reported["local_disks"],
         "network": dict(sorted(network.items())),
         "topology_layers": facts.get("topology_layers", 0),
         "max_pods": network["interfaces_per_card"] * (network["ipv4_per_interface"] - 1) + 2,
-        "image_families": images(told["arch"], accelerator["vendor"] if accelerator else None, facts),
+        "image_families": images(reported["arch"], accelerator["vendor"] if accelerator else None, facts),
         "zones": packed(name, zones, prefixes),
         "on_demand_usd_per_hour": on_demand,
-        "capacity_block": "capacity-block" in told["usage"],
-        "spot": "spot" in told["usage"],
-        "on_demand": "on-demand" in told["usage"],
+        "capacity_block": "capacity-block" in reported["usage"],
+        "spot": "spot" in reported["usage"],
+        "on_demand": "on-demand" in reported["usage"],
         "lustre_efa_client": lustre_efa,
         "gpudirect_storage": facts.get("gpudirect_storage", False) and efa,
         "nccl_protocol": facts.get("nccl_protocol") if efa else None,
         "quota_family": quota_family(family_name),
-        "ebs_baseline_mbps": told.get("ebs_baseline_mbps"),
-        "placement_strategies": told["placement_strategies"],
+        "ebs_baseline_mbps": reported.get("ebs_baseline_mbps"),
+        "placement_strategies": reported["placement_strategies"],
         "source": "; ".join(sources),
         "unverified": sorted(set(unverified)),
     }
     if spot:
         row["spot_usd_per_hour"] = spot
-    if "ultraserver" in told:
-        row["ultraserver"] = told["ultraserver"]
+    if "ultraserver" in reported:
+        row["ultraserver"] = reported["ultraserver"]
     return row
 
 
@@ -206,8 +206,8 @@ def rendered(supplement: Mapping[str, Any]) -> str:
     prefixes = {
         region: zones[0].rpartition("-az")[0] for by_region in offers.values() for region, zones in by_region.items()
     }
-    told = {name: described(types[name]) for name in names} | supplement["absent"]
-    rows = {name: row_of(name, told[name], offers.get(name, {}), supplement, prefixes) for name in sorted(told)}
+    reported = {name: described(types[name]) for name in names} | supplement["absent"]
+    rows = {name: row_of(name, reported[name], offers.get(name, {}), supplement, prefixes) for name in sorted(reported)}
     note = 'zones holds digits: a zone id is the region\'s prefix under "regions", "-az" and one digit'
     head = {
         "as_of": supplement["as_of"].isoformat(),

@@ -58,9 +58,9 @@ def installed(wheel: Path) -> Path:
 def test_one_top_level_package_is_installed(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as content:
         tops = {name.split("/")[0] for name in content.namelist()}
-        told = next(content.read(name) for name in content.namelist() if name.endswith("/top_level.txt"))
+        reported = next(content.read(name) for name in content.namelist() if name.endswith("/top_level.txt"))
     assert {each for each in tops if not each.endswith(".dist-info")} == {"trainshed"}
-    assert told.split() == [b"trainshed"]
+    assert reported.split() == [b"trainshed"]
 
 
 def test_no_module_of_it_imports_a_name_that_only_the_checkout_has(wheel: Path) -> None:

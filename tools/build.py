@@ -34,7 +34,7 @@ def say(text: str) -> None:
 
 
 @contextmanager
-def told(what: str) -> Generator[None]:
+def reported(what: str) -> Generator[None]:
     """Print what begins, a line every half minute while it lasts, and how long it took: a silent CI looks like a
     dead one.
     """
@@ -63,7 +63,7 @@ def locked(folder: Path) -> Generator[None]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            with told("waiting for another build"):
+            with reported("waiting for another build"):
                 fcntl.flock(handle, fcntl.LOCK_EX)
         yield
 
@@ -116,7 +116,7 @@ def build(tool: Tool) -> None:
             copied(module_folder(module, source) / relative, target / "assets" / relative)
     flags = " ".join(["-s", "-w", *(f"-X {define}" for define in tool.defines)])
     for program, package in tool.binaries.items():
-        with told(f"{tool.name} {tool.version}: building {program}"):
+        with reported(f"{tool.name} {tool.version}: building {program}"):
             go(["build", "-trimpath", "-ldflags", flags, "-o", str(target / f"{program}.part"), package], source)
         (target / f"{program}.part").replace(target / program)
     (target / "complete").touch()

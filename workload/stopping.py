@@ -54,11 +54,11 @@ class Stop:
         while True:
             if any(number in (signal.SIGTERM, signal.SIGINT) for number in os.read(pipe, 64)):
                 break
-        told = boot_clock.now()
+        reported = boot_clock.now()
         pause = threading.Event()
         while True:
             pause.wait(min(LOOK_SECONDS, self.limit / 4))
-            silent = boot_clock.now() - max(self._progress, told)
+            silent = boot_clock.now() - max(self._progress, reported)
             if silent >= self.limit:
                 print(f"stop: no step ended for {silent:.0f} s after the signal", file=sys.stderr, flush=True)
                 os._exit(contract.STOPPED)

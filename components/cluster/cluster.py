@@ -58,6 +58,9 @@ class ClusterArgs:
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
+_OUTPUTS = ("name", "endpoint", "certificate_authority", "security_group_id", "version", "key_arn", "node_role_arn")
+
+
 class Cluster(pulumi.ComponentResource):
     """Attributes: `name`, `endpoint`, `certificate_authority` (base64), `security_group_id` (the cluster's own group),
     `version`, `kubeconfig`, `key_arn`, `node_role_arn`, `hybrid_node_role` (its name, None without remote networks),
@@ -118,8 +121,7 @@ class Cluster(pulumi.ComponentResource):
             *admins,
             *self._addons(name, [plan for plan in args.addons if not plan.before_nodes], [system]),
         ]
-        told = ("name", "endpoint", "certificate_authority", "security_group_id", "version", "key_arn", "node_role_arn")
-        self.register_outputs({name: getattr(self, name) for name in told})
+        self.register_outputs({each: getattr(self, each) for each in _OUTPUTS})
 
     def _logs(self, name: str, key: aws.kms.Key) -> aws.cloudwatch.LogGroup:
         return aws.cloudwatch.LogGroup(

@@ -59,7 +59,7 @@ class Karpenter(pulumi.ComponentResource):
         self._name, self._args = name, args
         children = pulumi.ResourceOptions(parent=self)
         role, profile, rights = self._node_identity(children)
-        queue, told = interruptions.declare(name, tags=args.tags, children=children)
+        queue, reported = interruptions.declare(name, tags=args.tags, children=children)
         identity = self._controller_identity(role, profile, queue)
         definitions = self._release("karpenter-crd", {}, list(args.after))
         self.release = self._release(
@@ -71,7 +71,7 @@ class Karpenter(pulumi.ComponentResource):
                 queue=queue.name,
                 image=self._image(),
             ),
-            [*args.after, *identity, *told, definitions],
+            [*args.after, *identity, *reported, definitions],
         )
         shared = Shared(
             kubernetes_version=args.cluster_version,

@@ -97,7 +97,7 @@ def rows(stack: StackSpec, cat: Catalog) -> tuple[QuotaRow, ...]:
         *_groups(stack, places, cat),
         *_interfaces(stack, pools, cat),
         *_security_groups(stack, cat),
-        *_doors(stack, cat),
+        *_rules_and_roles(stack, cat),
         *_network(stack, cat),
         *_subnets(stack, cat),
         *_volumes(stack, cat),
@@ -221,7 +221,7 @@ def _security_groups(stack: StackSpec, cat: Catalog) -> Iterator[QuotaRow]:
         yield _row(cat.limits.security_groups_per_interface, most, name)
 
 
-def _doors(stack: StackSpec, cat: Catalog) -> Iterator[QuotaRow]:
+def _rules_and_roles(stack: StackSpec, cat: Catalog) -> Iterator[QuotaRow]:
     """Rules of the largest security group, and service accounts with a role of their own."""
     systems = sum(bool(file_systems.KINDS[each.kind].ports) for each in file_systems.systems(stack, cat))
     rules = _MANAGEMENT_RULES + _RULES_OF_A_FILE_SYSTEM * systems

@@ -34,32 +34,32 @@ def write(folder: Path, name: str, **over: object) -> str:
     return str(path)
 
 
-def told(stack: str) -> list[str]:
+def reported(stack: str) -> list[str]:
     return [each.said for each in from_file(stack).problems if each.id == "registry-declared-twice"]
 
 
 def test_two_stacks_that_both_declare_the_registry_of_an_account_and_region_are_told(tmp_path: Path) -> None:
     first = write(tmp_path, "first")
-    assert told(first) == []
+    assert reported(first) == []
     second = write(tmp_path, "second")
-    assert told(first) == [
+    assert reported(first) == [
         (
             "second declares the registry of us-west-2 in this account too, and there is one: the second update finds"
             " its repositories taken"
         )
     ]
-    assert told(second)[0].startswith("first declares")
+    assert reported(second)[0].startswith("first declares")
 
 
 @pytest.mark.parametrize("over", [ELSEWHERE, USES_IT, {"trainshed:cluster": {}}, {"aws:region": "us-east-2"}])
 def test_stacks_that_share_no_registry_are_not(tmp_path: Path, over: dict[str, object]) -> None:
     first = write(tmp_path, "first")
-    assert told(write(tmp_path, "second", **over)) == []
-    assert told(first) == []
+    assert reported(write(tmp_path, "second", **over)) == []
+    assert reported(first) == []
 
 
 def test_a_sibling_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
     first = write(tmp_path, "first")
     (tmp_path / "Pulumi.broken.yaml").write_text("config: [")
     write(tmp_path, "half", **{"trainshed:storage": {"registry": {"declare": "perhaps"}}})
-    assert told(first) == []
+    assert reported(first) == []

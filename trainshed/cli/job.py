@@ -67,9 +67,9 @@ def _fitting(task_name: str, stack_name: str) -> Fitting:
     for line in lines(found, reading.document, carets=sys.stderr.isatty()):
         say(line)
     if wrong or reading.task is None or errors(found):
-        told = [f"{settings.name}: {counted(wrong)}"] if wrong else []
-        told += [f"{task_name}: {counted(found)}"] if errors(found) else []
-        say(f"{'; '.join(told)}; nothing was rendered")
+        reported = [f"{settings.name}: {counted(wrong)}"] if wrong else []
+        reported += [f"{task_name}: {counted(found)}"] if errors(found) else []
+        say(f"{'; '.join(reported)}; nothing was rendered")
         raise typer.Exit(1)
     objects = jobset.render(reading.task, settings.valid, settings.catalog)
     namespace = jobset.namespace_of(reading.task, settings.valid)

@@ -34,8 +34,8 @@ def review(stack: str, *, base: str, head: str | None = None, shape: Format = "m
     except Unusable as problem:
         print(problem, file=sys.stderr)
         if shape == "json":
-            told = {"id": "review-impossible", "severity": "error", "path": "", "said": str(problem), "hint": ""}
-            print(json.dumps({"stack": _name(stack), "passes": False, "problems": [told]}, ensure_ascii=False))
+            reported = {"id": "review-impossible", "severity": "error", "path": "", "said": str(problem), "hint": ""}
+            print(json.dumps({"stack": _name(stack), "passes": False, "problems": [reported]}, ensure_ascii=False))
         return problem.code
     print(
         json.dumps(found.as_json(), ensure_ascii=False) if shape == "json" else comment(found),

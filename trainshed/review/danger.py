@@ -229,25 +229,25 @@ def weaker(changes: Iterable[Change]) -> tuple[Weaker, ...]:
 
 
 def _weaker(change: Change, old: Record, new: Record) -> Iterable[Weaker]:
-    def told(path: str, before: object, after: object, means: str) -> Weaker:
+    def reported(path: str, before: object, after: object, means: str) -> Weaker:
         return Weaker(
             name=change.name, type=change.type, difference=Difference(path=path, old=before, new=after), means=means
         )
 
     holds_data = change.type in STATEFUL or change.type == "aws:eks/nodeGroup:NodeGroup"
     if holds_data and old.protect and not new.protect:
-        yield told("option protect", True, False, "the engine would no longer refuse to delete it")
+        yield reported("option protect", True, False, "the engine would no longer refuse to delete it")
     if holds_data and old.retain_on_delete and not new.retain_on_delete:
-        yield told("option retainOnDelete", True, False, "a deletion reaches the account")
+        yield reported("option retainOnDelete", True, False, "a deletion reaches the account")
     before, after = old.inputs, new.inputs
     for type_, path, bad, means in _FLAGS:
         was, now = at(before, path), at(after, path)
         if change.type == type_ and _same(now, bad) and not _same(was, bad):
-            yield told(path, was, now, means)
+            yield reported(path, was, now, means)
     for type_, path, means in _FIGURES:
         was, now = at(before, path), at(after, path)
         if change.type == type_ and _fewer(path, was, now):
-            yield told(path, was, now, means)
+            yield reported(path, was, now, means)
     if change.type.endswith(":BucketLifecycleConfiguration"):
         yield from _sooner(change, before, after)
 

@@ -105,8 +105,10 @@ def _events(documents: Sequence[Mapping[str, Any]]) -> EngineFile:
     for event in documents:
         metadata = (event.get("resourcePreEvent") or {}).get("metadata")
         if isinstance(metadata, dict):
-            told = cast("Mapping[str, Any]", metadata)
-            found.append((str(told.get("op", "")), told, told.get("old"), told.get("new"), _why(told)))
+            reported = cast("Mapping[str, Any]", metadata)
+            found.append(
+                (str(reported.get("op", "")), reported, reported.get("old"), reported.get("new"), _why(reported))
+            )
     said = [event["diagnosticEvent"] for event in documents if isinstance(event.get("diagnosticEvent"), dict)]
     summary = next((event["summaryEvent"] for event in documents if isinstance(event.get("summaryEvent"), dict)), {})
     return _from_steps(

@@ -149,19 +149,19 @@ def _versions(change: Change) -> Iterator[Refusal]:
     if change.type == GROUP:
         if steps < 0:
             why = "a node group goes back only when the cluster goes back, and its machines are replaced"
-            yield _told(change, moved, why, "go back with the cluster", certain=False)
+            yield _reported(change, moved, why, "go back with the cluster", certain=False)
         return
     if steps > 1:
-        yield _told(change, moved, "EKS upgrades by one minor version at a time", "go step by step")
+        yield _reported(change, moved, "EKS upgrades by one minor version at a time", "go step by step")
     elif steps == -1:
-        yield _told(
+        yield _reported(
             change, moved, _ROLLBACK, "check `eks list-insights` first; add-ons stay as they are", certain=False
         )
     elif steps < -1:
-        yield _told(change, moved, f"{_ROLLBACK}; not by {-steps}", "make a new cluster")
+        yield _reported(change, moved, f"{_ROLLBACK}; not by {-steps}", "make a new cluster")
 
 
-def _told(change: Change, moved: Difference, why: str, instead: str, *, certain: bool = True) -> Refusal:
+def _reported(change: Change, moved: Difference, why: str, instead: str, *, certain: bool = True) -> Refusal:
     return Refusal(name=change.name, type=change.type, difference=moved, why=why, instead=instead, certain=certain)
 
 
@@ -179,7 +179,7 @@ def _minimum(change: Change, new: Record) -> Iterator[Refusal]:
     if raised is None or not ignored or not _shrinks(Difference(path="", old=raised.new, new=raised.old), REFUSED[0]):
         return
     why = "EKS refuses a minimum above the desired size, which the engine leaves as it is live"
-    yield _told(change, raised, why, f"set the desired size to {raised.new} or more first", certain=False)
+    yield _reported(change, raised, why, f"set the desired size to {raised.new} or more first", certain=False)
 
 
 def _bought_once(change: Change, new: Record, templates: dict[str, Record]) -> Iterator[Refusal]:
@@ -199,4 +199,4 @@ def _bought_once(change: Change, new: Record, templates: dict[str, Record]) -> I
         " it never becomes ready"
     )
     instead = "drain the pool, set its nodes to 0 in one update, and make this change in the next"
-    yield _told(change, change.reasons[0], why, instead)
+    yield _reported(change, change.reasons[0], why, instead)

@@ -47,19 +47,19 @@ def _reasons(change: Change, step: Step) -> tuple[Difference, ...]:
     if not step.reasons:
         return change.reasons
     sides = [each.inputs if each else {} for each in (change.old, change.new)]
-    told: list[Difference] = []
+    reported: list[Difference] = []
     for path in step.reasons:
         exact = [
             each for each in change.differences if each.path == path or each.path.startswith((f"{path}.", f"{path}["))
         ]
-        told += exact or [
+        reported += exact or [
             Difference(
                 path=path,
                 old=at(sides[0], path) if sides[0] else ABSENT,
                 new=at(sides[1], path) if sides[1] else ABSENT,
             )
         ]
-    return tuple(dict.fromkeys(told)) if all(_hashable(each) for each in told) else tuple(told)
+    return tuple(dict.fromkeys(reported)) if all(_hashable(each) for each in reported) else tuple(reported)
 
 
 def _hashable(difference: Difference) -> bool:

@@ -105,12 +105,12 @@ def able_to_buy() -> bool:
 
 def follow(place: Place, process: subprocess.Popen[bytes]) -> Iterator[dict[str, Any]]:
     """Each step that the supervisor tells, until it is ready, has failed or is gone."""
-    told = 0
+    reported = 0
     while True:
         gone = process.poll() is not None
         steps = place.progress()
-        yield from steps[told:]
-        told = len(steps)
+        yield from steps[reported:]
+        reported = len(steps)
         if gone or (steps and steps[-1].get("state")):
             return
         time.sleep(0.2)

@@ -146,13 +146,13 @@ class Keeper:
         error = pending.future.exception()
         name = pending.writer.folder.name
         mine = "" if error is None else _in_words(error)
-        told = self._group.gathered((mine, _is_full(error), isinstance(error, lease.Held)))
-        faults = [fault for fault, _, _ in told if fault]
+        reported = self._group.gathered((mine, _is_full(error), isinstance(error, lease.Held)))
+        faults = [fault for fault, _, _ in reported if fault]
         if faults:
             self._observer.checkpoint_failed()
             self._clear(pending)
             return Outcome(
-                pending.step, pending.tier, name, faults[0].splitlines()[0], any(full for _, full, _ in told)
+                pending.step, pending.tier, name, faults[0].splitlines()[0], any(full for _, full, _ in reported)
             )
         if pending.tier == LOCAL:
             self._spread(pending.writer)

@@ -95,7 +95,7 @@ class Resuming:
         faults = [found for found in self._group.gathered(fault) if found]
         if not faults:
             fault = as_one(
-                self._group, lambda: _told(lambda: transfer.finish(source, target, one.name, manifest, data))
+                self._group, lambda: _reported(lambda: transfer.finish(source, target, one.name, manifest, data))
             )
             faults = [fault] if fault else []
         passed += faults[:5]
@@ -139,7 +139,7 @@ class Resuming:
         take(tree)
 
 
-def _told(act: Callable[[], None]) -> str:
+def _reported(act: Callable[[], None]) -> str:
     try:
         act()
     except CopyFailed as error:

@@ -184,7 +184,7 @@ class Coordinator(threading.Thread):
             lost = any(failure.code == contract.GANG_LOST for failure in self._failures)
             alone = self._settings.world_size == 1
             if lost or alone or now - self._failed_at >= SETTLE_SECONDS:
-                self._judge(verdicts.first(self._failures), now)
+                self._act_on(verdicts.first(self._failures), now)
         elif self._round_started is None:
             if len(self._nodes) == self._settings.nodes and all(node.ready for node in self._nodes.values()):
                 if self._stopping is not None:
@@ -212,7 +212,7 @@ class Coordinator(threading.Thread):
         node = one.beat.host if one.beat else self._nodes[one.rank // per_node].name
         self._fail(Failure(contract.HUNG, str(one), one.rank, one.rank % per_node, node))
 
-    def _judge(self, failure: Failure, now: float) -> None:
+    def _act_on(self, failure: Failure, now: float) -> None:
         if self._stopping is None and verdicts.again(failure, self._round, self._settings.restarts):
             self._round += 1
             say(f"restart {self._round} of {self._settings.restarts} in place: {failure}")

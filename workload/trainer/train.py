@@ -75,13 +75,13 @@ def build(arguments: argparse.Namespace, where: sample_order.ShardIndex, ranks: 
 
 
 def keeper_of(arguments: argparse.Namespace, ranks: Ranks, telemetry: Telemetry, log: Log, stop: Stop) -> Keeper:
-    told = os.environ
-    task = told.get(contract.TASK_NAME, "task")
+    reported = os.environ
+    task = reported.get(contract.TASK_NAME, "task")
     return Keeper(
-        tiers.from_environment(arguments.checkpoints, arguments.checkpoint_every, told),
+        tiers.from_environment(arguments.checkpoints, arguments.checkpoint_every, reported),
         ranks,
         versions={
-            name: told.get(variable) or "unknown"
+            name: reported.get(variable) or "unknown"
             for name, variable in (
                 ("image", contract.TRAINSHED_IMAGE),
                 ("code", contract.TRAINSHED_CODE),
@@ -89,9 +89,10 @@ def keeper_of(arguments: argparse.Namespace, ranks: Ranks, telemetry: Telemetry,
             )
         },
         keep_last=arguments.keep_last,
-        run=told.get(contract.RUN_ID) or task,
+        run=reported.get(contract.RUN_ID) or task,
         # Restarts in place count as well: each round is a new gang for the lease.
-        attempt=int(told.get(contract.RESTART_ATTEMPT) or 0) * 1000 + int(told.get(contract.PROCESS_ATTEMPT) or 0),
+        attempt=int(reported.get(contract.RESTART_ATTEMPT) or 0) * 1000
+        + int(reported.get(contract.PROCESS_ATTEMPT) or 0),
         node=node_name(),
         observer=telemetry,
         say=log.say,

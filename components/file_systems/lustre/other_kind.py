@@ -19,9 +19,9 @@ def words(system: LustreSpec, cat: Catalog, **changes: Any) -> str:
     if deployment is None and not wanted.tiered:
         return ""
     needed, barred = _tiered(wanted, cat) if deployment is None else _sized(wanted, deployment)
-    told = ", ".join(f"{key}: {_value(value)}" for key, value in changes.items())
+    reported = ", ".join(f"{key}: {_value(value)}" for key, value in changes.items())
     beside = f" with {listed([f'{key}: {_value(value)}' for key, value in needed.items()])}" if needed else ""
-    return f"{told}{beside}" + (f", without {listed(barred)}" if barred else "")
+    return f"{reported}{beside}" + (f", without {listed(barred)}" if barred else "")
 
 
 def _tiered(wanted: LustreSpec, cat: Catalog) -> tuple[dict[str, object], list[str]]:

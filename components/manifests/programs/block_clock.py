@@ -38,13 +38,13 @@ def wanted(blocks: list[Object], now: datetime) -> tuple[str, list[str], list[st
     running = [block for block in blocks if moment(block["start"]) <= now < moment(block["end"])]
     opened = [block for block in running if now < moment(block["queue_held"])]
     closing = [block for block in running if moment(block["queue_held"]) <= now]
-    told = [block for block in closing if moment(block["jobs_told"]) <= now]
+    reported = [block for block in closing if moment(block["jobs_told"]) <= now]
     if opened:
         policy = "None"
     else:
         # HoldAndDrain gives running jobs SIGTERM and puts them back into the queue.
-        policy = "HoldAndDrain" if told and len(told) == len(closing) else "Hold"
-    return policy, sorted(block["reservation"] for block in closing), sorted(block["reservation"] for block in told)
+        policy = "HoldAndDrain" if reported and len(reported) == len(closing) else "Hold"
+    return policy, sorted(block["reservation"] for block in closing), sorted(block["reservation"] for block in reported)
 
 
 class Api:
@@ -113,7 +113,7 @@ def main(arguments: list[str]) -> int:
     """
     plan = json.loads(Path(arguments[0]).read_text())
     now = moment(os.environ["NOW"]) if os.environ.get("NOW") else datetime.now(UTC)
-    policy, closing, told = wanted(plan["blocks"], now)
+    policy, closing, reported = wanted(plan["blocks"], now)
     api, until, waiting = Api(), time.monotonic() + GIVE_UP_SECONDS, 0
     for queue in plan["queues"]:
         api.merge(QUEUES + queue, {"spec": {"stopPolicy": policy}})
@@ -122,11 +122,11 @@ def main(arguments: list[str]) -> int:
             name = node["metadata"]["name"]
             if not node.get("spec", {}).get("unschedulable"):
                 api.merge(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": True}})
-            if block in told:
+            if block in reported:
                 waiting += evict(api, name, until)
     print(
         json.dumps(
-            {"now": now.isoformat(), "policy": policy, "closing": closing, "told": told, "pods_waiting": waiting}
+            {"now": now.isoformat(), "policy": policy, "closing": closing, "told": reported, "pods_waiting": waiting}
         )
     )
     return 1 if waiting else 0

@@ -105,12 +105,12 @@ def build(data: dict[str, Any], cat: Catalog, source: Document | None = None) ->
             task_nodes=nodes if isinstance(nodes, int) and not isinstance(nodes, bool) and nodes > 0 else None,
             pool=PoolFacts(name=pool) if isinstance(pool, str) and pool else None,
         )
-        told = {
+        reported = {
             problem.path.partition(".")[0]
             for problem in shaped.problems
             if problem.path.partition(".")[0] in shaped.incomplete
         }
-        problems += [problem for problem in more if problem.path.partition(".")[0] not in told]
+        problems += [problem for problem in more if problem.path.partition(".")[0] not in reported]
     elif isinstance(mine.get("hardware"), dict) and "hardware" not in shaped.incomplete:
         machines = validate(HardwareSpec, mine["hardware"]).value
         problems += request.hardware_problems(machines, cat) if machines is not None else []

@@ -88,8 +88,8 @@ def _one(data: dict[str, Any], key: str, value: str, cat: Catalog) -> Plan | str
         changed["parallelism"] = {}
         read = reading.build(changed, cat)
         made, problems = plan(read.request, cat) if read.request else (None, list(read.problems))
-    return made if made is not None else _told(problems)
+    return made if made is not None else _reported(problems)
 
 
-def _told(problems: list[Problem]) -> str:
+def _reported(problems: list[Problem]) -> str:
     return "; ".join(render(problem) for problem in problems) or "no plan"

@@ -12,7 +12,7 @@ from components.sizing.plan.result import Plan
 from components.sizing.report.words import PlanTable, dollars
 
 
-def advice_json(told: Sequence[Advice]) -> list[dict[str, Any]]:
+def advice_json(reported: Sequence[Advice]) -> list[dict[str, Any]]:
     return [
         {
             "kind": each.change.kind,
@@ -26,7 +26,7 @@ def advice_json(told: Sequence[Advice]) -> list[dict[str, Any]]:
             "usd": _r(each.plan.money.total.expected) if each.plan.money.total else None,
             "nodes": each.plan.nodes,
         }
-        for each in told
+        for each in reported
     ]
 
 
@@ -65,7 +65,7 @@ def ledger_json(ledger: Ledger, before: Plan, after: Plan) -> dict[str, Any]:
     }
 
 
-def advice_table(told: Sequence[Advice]) -> PlanTable:
+def advice_table(reported: Sequence[Advice]) -> PlanTable:
     rows = tuple(
         (
             each.change.words,
@@ -74,7 +74,7 @@ def advice_table(told: Sequence[Advice]) -> PlanTable:
             ", ".join(f"{path}: {_yaml(value)}" for path, value in each.change.sets.items() if value is not None),
             each.change.caution,
         )
-        for each in told
+        for each in reported
     )
     title = "Advice: what would save most" if rows else "Advice: no change tried saves days or money"
     return PlanTable(title, ("change", "days saved", "money saved", "as the task says it", "mind"), rows)

@@ -171,10 +171,10 @@ class _Walk:
             else:
                 own.append((key, item))
         yield from own
-        told = {str(key.value) for key, _ in own}
+        reported = {str(key.value) for key, _ in own}
         for key, item in merged:
-            if str(key.value) not in told:
-                told.add(str(key.value))
+            if str(key.value) not in reported:
+                reported.add(str(key.value))
                 yield key, item
 
     def merged(self, item: Any) -> Iterator[tuple[Any, Any]]:

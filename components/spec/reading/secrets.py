@@ -102,8 +102,8 @@ def lines(source: Document, known: frozenset[str]) -> frozenset[int]:
     """The lines of a file that carry a secret, the inner ones of a long value too."""
     if source.data is None:
         # Nothing says where a value ends in a text that is no YAML.
-        told = any(name in source.text.casefold() for name in known)
-        return frozenset(range(1, len(source.text.splitlines()) + 1)) if told else frozenset()
+        reported = any(name in source.text.casefold() for name in known)
+        return frozenset(range(1, len(source.text.splitlines()) + 1)) if reported else frozenset()
     found: set[int] = set()
     for path, place in source.keys.items():
         if is_secret(path[-1], known):

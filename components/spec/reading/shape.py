@@ -89,7 +89,7 @@ def validate(
             ]
             # What a later round finds at, in or around something already reported only follows from it.
             problems += [
-                each for each, _, _ in found if not any(_touch(parsed(each.path), told) for told in told_paths)
+                each for each, _, _ in found if not any(_touch(parsed(each.path), reported) for reported in told_paths)
             ]
             told_paths += [parsed(each.path) for each, _, _ in found]
             # Deepest and last first, so that dropping one list item leaves the places of the others alone.

@@ -278,12 +278,12 @@ def budget_watches(stack: Stack, _: Settings) -> Iterator[Outcome]:
 
     def check(budget: Resource) -> Iterator[Outcome]:
         notifications = budget.at("notifications")
-        told = [
+        reported = [
             node
             for node in notifications.elements()
             if any(not node.at(key).absent and (node.at(key).opaque or node.at(key).elements()) for key in SUBSCRIBERS)
         ]
-        if not told:
+        if not reported:
             yield Finding(notifications, "a notification with somebody to tell")
         if not (limit := budget.at("limitAmount")).unknown and not limit.text() and budget.at("autoAdjustData").absent:
             yield Finding(limit, "an amount")

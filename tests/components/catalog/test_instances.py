@@ -66,13 +66,13 @@ def test_only_two_types_come_from_outside_the_api_copy() -> None:
 
 @each_row(IN_MOTO)
 def test_machine_equals_the_api(name: str) -> None:
-    entry, told = CAT.instance(name), api()[name]
-    assert entry.vcpu == told["VCpuInfo"]["DefaultVCpus"]
-    assert entry.memory_gib == pytest.approx(told["MemoryInfo"]["SizeInMiB"] / 1024, abs=0.05)
-    assert entry.arch in told["ProcessorInfo"]["SupportedArchitectures"]
-    assert entry.ebs_baseline_mbps == told["EbsInfo"]["EbsOptimizedInfo"]["BaselineBandwidthInMbps"]
-    assert list(entry.placement_strategies) == sorted(told["PlacementGroupInfo"]["SupportedStrategies"])
-    usage = told["SupportedUsageClasses"]
+    entry, reported = CAT.instance(name), api()[name]
+    assert entry.vcpu == reported["VCpuInfo"]["DefaultVCpus"]
+    assert entry.memory_gib == pytest.approx(reported["MemoryInfo"]["SizeInMiB"] / 1024, abs=0.05)
+    assert entry.arch in reported["ProcessorInfo"]["SupportedArchitectures"]
+    assert entry.ebs_baseline_mbps == reported["EbsInfo"]["EbsOptimizedInfo"]["BaselineBandwidthInMbps"]
+    assert list(entry.placement_strategies) == sorted(reported["PlacementGroupInfo"]["SupportedStrategies"])
+    usage = reported["SupportedUsageClasses"]
     assert (entry.on_demand, entry.spot, entry.capacity_block) == (
         "on-demand" in usage,
         "spot" in usage,
@@ -93,21 +93,21 @@ def test_local_disks_equal_the_api(name: str) -> None:
 
 @each_row(IN_MOTO)
 def test_network_cards_equal_the_api(name: str) -> None:
-    network, told = CAT.instance(name).network, api()[name]["NetworkInfo"]
-    cards = told["NetworkCards"]
-    assert network.cards == told["MaximumNetworkCards"] == len(cards)
+    network, reported = CAT.instance(name).network, api()[name]["NetworkInfo"]
+    cards = reported["NetworkCards"]
+    assert network.cards == reported["MaximumNetworkCards"] == len(cards)
     assert (
         network.max_interfaces
-        == told["MaximumNetworkInterfaces"]
+        == reported["MaximumNetworkInterfaces"]
         == sum(card["MaximumNetworkInterfaces"] for card in cards)
     )
     assert {card["MaximumNetworkInterfaces"] for card in cards} == {network.interfaces_per_card}
-    assert network.ipv4_per_interface == told["Ipv4AddressesPerInterface"]
-    assert network.max_efa == told.get("EfaInfo", {}).get("MaximumEfaInterfaces", 0)
+    assert network.ipv4_per_interface == reported["Ipv4AddressesPerInterface"]
+    assert network.max_efa == reported.get("EfaInfo", {}).get("MaximumEfaInterfaces", 0)
     assert network.efa_cards == tuple(card["NetworkCardIndex"] for card in cards if "efa" in card["InterfaceTypes"])
     assert (
         network.tcp_established_timeout_seconds
-        == told["ConnectionTrackingConfiguration"]["DefaultTcpEstablishedTimeout"]
+        == reported["ConnectionTrackingConfiguration"]["DefaultTcpEstablishedTimeout"]
     )
 
 
@@ -120,15 +120,15 @@ def test_network_speed_reads_as_the_api_words_it(name: str) -> None:
 
 @each_row(IN_MOTO)
 def test_zones_equal_the_offerings_in_every_region(name: str) -> None:
-    told = {region: zones for (offered, region), zones in offers().items() if offered == name}
-    assert dict(CAT.instance(name).zones) == told
+    reported = {region: zones for (offered, region), zones in offers().items() if offered == name}
+    assert dict(CAT.instance(name).zones) == reported
 
 
 @each_row(sorted(set(ACCELERATED) - ABSENT - {"trn2u.48xlarge"}))
 def test_cards_equal_the_api_save_trainium2_memory(name: str) -> None:
-    accelerator, told = CAT.instance(name).accelerator, api()[name]
+    accelerator, reported = CAT.instance(name).accelerator, api()[name]
     assert accelerator is not None
-    (device,) = told.get("GpuInfo", {}).get("Gpus") or told["NeuronInfo"]["NeuronDevices"]
+    (device,) = reported.get("GpuInfo", {}).get("Gpus") or reported["NeuronInfo"]["NeuronDevices"]
     assert accelerator.count == device["Count"]
     told_gib = device["MemoryInfo"]["SizeInMiB"] / 1024
     if accelerator.model == "Trainium2":

@@ -59,17 +59,17 @@ def test_zones_that_would_not_pack_are_refused() -> None:
 
 
 def test_every_fact_of_the_supplement_has_its_source() -> None:
-    told = supplement()
-    assert all(told["sources"].values())  # type: ignore[union-attr] - YAML has no types
-    for name, card in told["cards"].items():  # type: ignore[union-attr] - YAML has no types
+    reported = supplement()
+    assert all(reported["sources"].values())  # type: ignore[union-attr] - YAML has no types
+    for name, card in reported["cards"].items():  # type: ignore[union-attr] - YAML has no types
         assert card["source"], name
         assert set(card["unverified"]) <= set(card), name
-    for name, absent in told["absent"].items():  # type: ignore[union-attr] - YAML has no types
+    for name, absent in reported["absent"].items():  # type: ignore[union-attr] - YAML has no types
         assert absent["source"], name
 
 
 def test_no_price_is_zero() -> None:
-    told = supplement()
-    assert all(price > 0 for price in told["on_demand_usd_per_hour"].values())  # type: ignore[union-attr] - YAML has no types
-    for by_region in told["spot_usd_per_hour"].values():  # type: ignore[union-attr] - YAML has no types
+    reported = supplement()
+    assert all(price > 0 for price in reported["on_demand_usd_per_hour"].values())  # type: ignore[union-attr] - YAML has no types
+    for by_region in reported["spot_usd_per_hour"].values():  # type: ignore[union-attr] - YAML has no types
         assert all(0 < low <= high for low, high in by_region.values())

@@ -14,7 +14,7 @@ from components.fabrics import FABRICS, Interface, Node
 from components.gpu_pool import GpuPool, GpuPoolArgs
 from components.planning.pool import Pool
 from components.spec.pools import HostSpec, PoolSpec
-from tests.components.planning.pool_stacks import PRETRAIN, told
+from tests.components.planning.pool_stacks import PRETRAIN, reported
 from tests.declared import one, record
 
 
@@ -116,8 +116,8 @@ def test_a_made_up_family_needs_one_entry(cat: Catalog, monkeypatch: pytest.Monk
         "spares": 0,
         "capacity": {"kind": "reservation", "ids": ["cr-0a1b2c3d4e5f60718"]},
     }
-    assert told(cat, raw) == []
-    assert told(cat, {**raw, "instance_type": "g5.8xlarge"}) == [
+    assert reported(cat, raw) == []
+    assert reported(cat, {**raw, "instance_type": "g5.8xlarge"}) == [
         "pools[0].fabric: it needs two network cards; " + _OTHERS
     ]
     spec = PoolSpec.model_validate(raw)
@@ -157,4 +157,4 @@ def test_a_made_up_machine_runs_through_the_same_answers(cat: Catalog) -> None:
     machine = replace(cat.instance("p5en.48xlarge"), name="p9.48xlarge", family="p9", network=network)
     found = fabrics.of(pool(instance_type="p9.48xlarge", fabric=None), machine).interfaces(pool(), machine)
     assert len(found) == 25
-    assert told(cat.with_instance(machine), {**PRETRAIN, "instance_type": "p9.48xlarge"}) == []
+    assert reported(cat.with_instance(machine), {**PRETRAIN, "instance_type": "p9.48xlarge"}) == []

@@ -214,8 +214,8 @@ def test_a_monitor_over_services_needs_no_tag() -> None:
 def test_a_budget_tells_the_one_topic_that_the_service_takes_and_prefers_its_own_region() -> None:
     away, home = (f"arn:aws:sns:{region}:111122223333:alerts" for region in ("eu-west-1", "us-west-2"))
     spec = GovernedSpec(budget=BudgetSpec(monthly_usd=1000), alerts_to=(away, home))
-    told = {tuple(each["subscriberSnsTopicArns"]) for each in one(declared(spec), "Budget").inputs["notifications"]}
-    assert told == {(home,)}
+    reported = {tuple(each["subscriberSnsTopicArns"]) for each in one(declared(spec), "Budget").inputs["notifications"]}
+    assert reported == {(home,)}
 
 
 def test_a_budget_of_a_whole_account_needs_no_tag_on_the_bill() -> None:

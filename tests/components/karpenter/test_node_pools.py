@@ -17,7 +17,7 @@ from components.planning.pool import Pool
 from components.spec.pools import PoolSpec
 from tests.components.karpenter.declared_karpenter import CAT, TRAIN, parts, user_data
 from tests.components.manifests.schemas import faults
-from tests.components.planning.pool_stacks import IDS, PREPROCESS, stack, told
+from tests.components.planning.pool_stacks import IDS, PREPROCESS, reported, stack
 from tests.declared import one, record
 
 EVALUATE: dict[str, Any] = {
@@ -66,7 +66,7 @@ def test_the_classic_layout_is_karpenters_own() -> None:
     assert (
         "pools[0].efa_interfaces: with efa_layout: efa Karpenter attaches every EFA interface of the type; "
         "fewer can't be said; use efa_layout: efa-only, or take efa_interfaces out"
-    ) in told(CAT, {**TRAIN, "efa_layout": "efa", "efa_interfaces": 8})
+    ) in reported(CAT, {**TRAIN, "efa_layout": "efa", "efa_interfaces": 8})
 
 
 def test_machines_that_forget_connections_early_are_told_to_keep_them() -> None:
@@ -131,9 +131,9 @@ def test_a_release_that_cant_be_read_and_a_version_without_one_are_told() -> Non
     assert (
         'pools[0].image_release: "july" is not how a release of AL2023_x86_64_NVIDIA is written; such as '
         '"1.35.6-20260714"'
-    ) in told(CAT, {**TRAIN, "image_release": "july"})
+    ) in reported(CAT, {**TRAIN, "image_release": "july"})
     # Bottlerocket is pinned for two versions of Kubernetes alone.
-    said = told(CAT, SHAPES["bottlerocket"], cluster={"version": "1.34"})
+    said = reported(CAT, SHAPES["bottlerocket"], cluster={"version": "1.34"})
     assert any("no release of BOTTLEROCKET_x86_64_NVIDIA is pinned for Kubernetes 1.34" in each for each in said)
 
 
@@ -188,7 +188,7 @@ def test_reserved_nodes_are_bought_in_their_reservations_only() -> None:
     ]["requirements"]
     group = "arn:aws:resource-groups:us-west-2:111122223333:group/g"
     raw = {**TRAIN, "capacity": {"kind": "reservation", "resource_group_arn": group}}
-    assert told(CAT, raw) == [
+    assert reported(CAT, raw) == [
         (
             "pools[0].capacity.resource_group_arn: a pool that sizes itself finds its reservations by id, not through "
             "a resource group; name them in ids, or use nodes: 16: reserved machines are paid whether they run or not"
@@ -215,15 +215,15 @@ def test_keys_of_node_groups_are_told_where_there_is_no_group() -> None:
     answers = [
         {"condition": "AcceleratedHardwareReady", "reason": "NvidiaXID31Error", "wait_minutes": 1, "action": "NoAction"}
     ]
-    assert told(CAT, {**TRAIN, "repairs": answers}) == [
+    assert reported(CAT, {**TRAIN, "repairs": answers}) == [
         (
             "pools[0].repairs: warning: repairs is for managed node groups, of which this pool has none: Karpenter "
             "buys all its nodes; take it out, or give nodes a min above 0: that many are a managed node group"
         )
     ]
     fixed = {**TRAIN, "nodes": 16, "capacity": {"kind": "reservation", "ids": [IDS[0]]}}
-    assert told(CAT, {**fixed, "repairs": answers}) == []
-    assert told(CAT, {**fixed, "repairs": answers, "node_repair": False}) == [
+    assert reported(CAT, {**fixed, "repairs": answers}) == []
+    assert reported(CAT, {**fixed, "repairs": answers, "node_repair": False}) == [
         (
             "pools[0].repairs: warning: node_repair is false, so nothing acts on these answers; set node_repair: true, "
             "or take repairs out"
@@ -232,7 +232,7 @@ def test_keys_of_node_groups_are_told_where_there_is_no_group() -> None:
 
 
 def test_a_fixed_number_of_preprocessing_nodes_is_told_to_be_the_most() -> None:
-    assert told(CAT, {**PREPROCESS, "nodes": 20}) == [
+    assert reported(CAT, {**PREPROCESS, "nodes": 20}) == [
         (
             "pools[0].nodes: note: up to 20 nodes are bought when jobs wait, and leave when they are empty; "
             "write nodes: {min: 0, max: 20} to say so"

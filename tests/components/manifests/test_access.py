@@ -41,7 +41,7 @@ def stack(people: dict[str, Any], **more: Any) -> StackSpec:
     )
 
 
-def told(people: dict[str, Any]) -> list[str]:
+def reported(people: dict[str, Any]) -> list[str]:
     return [render(each) for each in rules.check(stack(people), CAT) if each.path.startswith("access")]
 
 
@@ -78,16 +78,16 @@ def test_no_role_has_a_wildcard_or_reads_secrets() -> None:
 
 
 def test_people_who_could_not_get_in_are_told() -> None:
-    assert told({"operators": ("group:sre",)}) == [
+    assert reported({"operators": ("group:sre",)}) == [
         (
             "access.operators[0]: nobody tells the cluster who is in sre; set access.oidc, or name the IAM role of the"
             " permission set"
         )
     ]
-    assert told({"researchers": ({"queues": ("c",), "who": (ROLE,)},)}) == [
+    assert reported({"researchers": ({"queues": ("c",), "who": (ROLE,)},)}) == [
         'access.researchers[0].queues[0]: no queue is named "c"; use one of: a, b'
     ]
-    assert told({"researchers": ({"queues": ("a", "b"), "who": (ROLE,)},)}) == [
+    assert reported({"researchers": ({"queues": ("a", "b"), "who": (ROLE,)},)}) == [
         (
             'access.researchers: note: researchers of a and b read each other\'s logs: all run in "training"; give each'
             " queue a namespace of its own, if that matters"

@@ -29,11 +29,11 @@ def state(alarm: Mapping[str, Any], minutes: Sequence[Sequence[float]]) -> str:
         [value for minute in minutes[at : at + step] for value in minute] for at in range(0, len(minutes), step)
     ][-int(alarm["evaluationPeriods"]) :]
     assert len(periods) == alarm["evaluationPeriods"]
-    told = [STATISTICS[alarm["statistic"]](each) > alarm["threshold"] if each else None for each in periods]
-    if all(each is None for each in told) and alarm["treatMissingData"] == "missing":
+    reported = [STATISTICS[alarm["statistic"]](each) > alarm["threshold"] if each else None for each in periods]
+    if all(each is None for each in reported) and alarm["treatMissingData"] == "missing":
         return "INSUFFICIENT_DATA"
     missing = alarm["treatMissingData"] == "breaching"
-    return "ALARM" if all(missing if each is None else each for each in told) else "OK"
+    return "ALARM" if all(missing if each is None else each for each in reported) else "OK"
 
 
 def alarms(lag_minutes: int = 45) -> dict[str, Record]:

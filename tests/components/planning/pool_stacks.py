@@ -55,7 +55,7 @@ def stack(*pools: dict[str, Any], **more: Any) -> StackSpec:
     return StackSpec.model_validate({**base, **more})
 
 
-def told(cat: Catalog, *pools: dict[str, Any], **more: Any) -> list[str]:
+def reported(cat: Catalog, *pools: dict[str, Any], **more: Any) -> list[str]:
     """What the rules say about the pools, one line a problem; notes on pools whose nodes come later are the queue's
     business.
     """

@@ -22,7 +22,7 @@ def stack(**wanted: dict[str, Any]) -> StackSpec:
     )
 
 
-def told(given: StackSpec) -> list[str]:
+def reported(given: StackSpec) -> list[str]:
     return [render(each) for each in rules.check(given, CAT) if each.path.startswith("cluster.addons")]
 
 
@@ -37,31 +37,31 @@ def test_an_addon_whose_policy_is_known_gets_it() -> None:
         "efs-csi-controller-sa",
         ("service-role/AmazonEFSCSIDriverPolicy",),
     )
-    assert told(given) == []
+    assert reported(given) == []
 
 
 def test_an_addon_that_would_be_denied_is_an_error_until_its_policy_is_named() -> None:
-    assert told(stack(external_dns=VERSION)) == [
+    assert reported(stack(external_dns=VERSION)) == [
         (
             "cluster.addons.external-dns.policies: external-dns calls AWS, no policy of AWS's fits what it may do "
             "here, and without one it is denied; name the managed policies of its role as policies, by ARN"
         )
     ]
     named = stack(external_dns={**VERSION, "policies": ("arn:aws:iam::111122223333:policy/one-zone",)})
-    assert told(named) == []
+    assert reported(named) == []
     assert plans(named)["external-dns"].managed_policies == ("arn:aws:iam::111122223333:policy/one-zone",)
 
 
 def test_every_offered_addon_that_calls_aws_has_a_policy_or_an_error() -> None:
     for name, caller in addons.CALLERS.items():
         given = stack(**{name.replace("-", "_"): VERSION})
-        without = any("without one it is denied" in each for each in told(given))
+        without = any("without one it is denied" in each for each in reported(given))
         assert without != bool(caller.policies), name
 
 
 def test_policies_of_an_addon_that_never_calls_aws_are_told() -> None:
     given = stack(snapshot_controller={**VERSION, "policies": ("SomePolicy",)})
-    assert told(given) == [
+    assert reported(given) == [
         (
             "cluster.addons.snapshot-controller.policies: snapshot-controller has no service account that calls AWS; "
             "take policies out"

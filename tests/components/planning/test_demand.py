@@ -29,7 +29,7 @@ def planned() -> Plan:
     return made
 
 
-def told(spec: StackSpec, *needs: StorageNeed) -> list[str]:
+def reported(spec: StackSpec, *needs: StorageNeed) -> list[str]:
     return [render(each) for each in demand.compare(spec, CAT, needs).problems]
 
 
@@ -58,11 +58,11 @@ def test_scratch_and_tiered_systems_have_throughputs_of_their_own() -> None:
 
 
 def test_half_again_of_the_need_is_enough() -> None:
-    assert told(stack("prod"), need(read=25e9, write=1e9)) == []
+    assert reported(stack("prod"), need(read=25e9, write=1e9)) == []
 
 
 def test_less_than_half_again_warns_with_both_sides_and_what_would_do() -> None:
-    assert told(stack("prod"), need(read=1e9, write=30e9)) == [
+    assert reported(stack("prod"), need(read=1e9, write=30e9)) == [
         (
             'storage.lustre[0].throughput_mbps_per_tib: warning: "train" moves 76,800 GiB at 500 MB/s/TiB = 37.5 GB/s, '
             "1.2 x the 30.0 GB/s that llama needs (tokens and checkpoints); 1.5 x are 45.0 GB/s: use "
@@ -72,19 +72,19 @@ def test_less_than_half_again_warns_with_both_sides_and_what_would_do() -> None:
 
 
 def test_a_need_beyond_the_fastest_rate_asks_for_more_of_it() -> None:
-    assert told(stack("prod"), need(read=1e9, write=90e9))[0].endswith(
+    assert reported(stack("prod"), need(read=1e9, write=90e9))[0].endswith(
         "1.5 x are 135.0 GB/s: use capacity_gib: 139200 at 1000 MB/s/TiB"
     )
     scratch = with_lustre("deployment: SCRATCH_2, capacity_gib: 1200, expendable: true")
-    assert told(scratch, need(read=1e9, write=0))[0].endswith(
+    assert reported(scratch, need(read=1e9, write=0))[0].endswith(
         "1.5 x are 1.5 GB/s: use capacity_gib: 9600 at 200 MB/s/TiB"
     )
     tiered = with_lustre("storage: INTELLIGENT_TIERING, throughput_mbps: 4000")
-    assert told(tiered, need(read=5e9, write=0))[0].endswith("1.5 x are 7.5 GB/s: use throughput_mbps: 8000")
+    assert reported(tiered, need(read=5e9, write=0))[0].endswith("1.5 x are 7.5 GB/s: use throughput_mbps: 8000")
 
 
 def test_without_a_file_system_nothing_is_compared() -> None:
-    assert told(stack_of(pools=POOLS), need(read=1e12, write=1e12)) == []
+    assert reported(stack_of(pools=POOLS), need(read=1e12, write=1e12)) == []
 
 
 def test_a_planned_run_needs_its_tokens_its_checkpoint_and_that_back_again() -> None:

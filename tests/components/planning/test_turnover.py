@@ -10,7 +10,7 @@ from components.catalog import Catalog
 from components.planning import turnover
 from components.planning.turnover import Waits, of_group
 from components.spec.pools import PoolSpec
-from tests.components.planning.pool_stacks import FINETUNE, PREPROCESS, PRETRAIN, told
+from tests.components.planning.pool_stacks import FINETUNE, PREPROCESS, PRETRAIN, reported
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_reserved_and_training_pools_take_old_machines_away_first() -> None:
 
 
 def test_an_update_that_outlives_the_wait_is_told_with_its_arithmetic(cat: Catalog) -> None:
-    (said,) = told(cat, {**PRETRAIN, "update_max_unavailable": 1})
+    (said,) = reported(cat, {**PRETRAIN, "update_max_unavailable": 1})
     assert (
         said
         == "pools[0].update_max_unavailable: warning: an update of a node group of 417 nodes takes up to 417 turns x 51"
@@ -74,5 +74,5 @@ def test_an_update_that_outlives_the_wait_is_told_with_its_arithmetic(cat: Catal
 
 
 def test_a_number_that_ends_in_time_is_the_users_to_choose(cat: Catalog) -> None:
-    assert told(cat, {**PRETRAIN, "update_max_unavailable": 33}) == []
-    assert told(cat, {**PRETRAIN, "update_max_unavailable": 100}) == []
+    assert reported(cat, {**PRETRAIN, "update_max_unavailable": 33}) == []
+    assert reported(cat, {**PRETRAIN, "update_max_unavailable": 100}) == []

@@ -30,9 +30,9 @@ def test_advice_fits_and_is_better_when_followed(seed: int) -> None:
     made = plan(read.request, CAT)[0] if read.request else None
     if made is None:
         pytest.skip("this task fits its machines under no split")
-    told = advise(made, CAT)
-    assert len(told) <= 3 and len({each.change.kind for each in told}) == len(told)
-    for each in told:
+    reported = advise(made, CAT)
+    assert len(reported) <= 3 and len({each.change.kind for each in reported}) == len(reported)
+    for each in reported:
         again = followed(made, each)
         assert again.memory.fits, each.change
         assert again.days.expected == pytest.approx(each.plan.days.expected, rel=1e-6), each.change

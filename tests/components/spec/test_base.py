@@ -26,7 +26,7 @@ config:
 TASK = "task: t\nimage: trainer:dev-1\ncommand: [python]\nresources: {pool: train, nodes: 1}\n"
 
 
-def told(more: str) -> list[str]:
+def reported(more: str) -> list[str]:
     problems = in_file_order(read_text(f"{STACK}  trainshed:{more}\n", "Pulumi.t.yaml").problems)
     return [render(each).partition(" ")[2] for each in problems]
 
@@ -94,7 +94,7 @@ def test_every_pattern_comes_with_words(model: type[BaseModel]) -> None:
     ],
 )
 def test_text_that_does_not_fit_its_pattern_is_told_what_is_wanted(more: str, expected: str) -> None:
-    assert told(more) == [expected]
+    assert reported(more) == [expected]
 
 
 def test_an_endpoints_name_is_told_what_is_wanted() -> None:
@@ -124,7 +124,7 @@ def test_a_variables_name_and_a_metrics_are_told_what_is_wanted() -> None:
 
 
 def test_a_tag_that_is_too_long_is_told_how_long_it_may_be() -> None:
-    assert told(f"tags: {{owner: {'a' * 257}}}") == [
+    assert reported(f"tags: {{owner: {'a' * 257}}}") == [
         f'tags.owner: "{"a" * 56}... is too long; at most 256 characters are wanted'
     ]
 
@@ -140,7 +140,7 @@ def test_a_tag_that_is_too_long_is_told_how_long_it_may_be() -> None:
     ],
 )
 def test_an_encrypted_value_passes_where_nothing_declared_follows_from_it(more: str) -> None:
-    assert told(more) == []
+    assert reported(more) == []
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_an_encrypted_value_passes_where_nothing_declared_follows_from_it(more: 
     ],
 )
 def test_an_encrypted_value_is_refused_where_what_is_declared_follows_from_it(more: str, path: str) -> None:
-    assert told(more) == [f"{path}: is encrypted; write it as plain text: what is declared follows from it"]
+    assert reported(more) == [f"{path}: is encrypted; write it as plain text: what is declared follows from it"]
 
 
 def test_a_null_character_is_refused_where_a_program_would_read_the_text() -> None:

@@ -20,7 +20,7 @@ SECURITY = "the id of a security group such as sg-0a1b2c3d4e5f60718 is wanted"
 ARN = "the ARN of a resource group is wanted, such as arn:aws:resource-groups:us-west-2:111122223333:group/reserved"
 
 
-def told(text: str) -> list[str]:
+def reported(text: str) -> list[str]:
     found = in_file_order(read_text(text, "t").problems)
     return [render(each).partition(" ")[2] for each in found]
 
@@ -37,7 +37,7 @@ def told(text: str) -> list[str]:
 )
 def test_a_pool_has_at_most_the_nodes_of_the_largest_cluster(nodes: str, expected: str) -> None:
     pool = POOL.replace("{min: 0, max: 2}", nodes)
-    assert told(f"{HEAD}  trainshed:pools: [{pool}]\n") == [expected]
+    assert reported(f"{HEAD}  trainshed:pools: [{pool}]\n") == [expected]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_pool_has_at_most_the_nodes_of_the_largest_cluster(nodes: str, expecte
     ],
 )
 def test_a_pools_ids_and_bounds_are_those_of_its_services(more: str, expected: str) -> None:
-    assert told(f"{HEAD}  trainshed:pools: [{POOL[:-1]}, {more}}}]\n") == [f"pools[0].{expected}"]
+    assert reported(f"{HEAD}  trainshed:pools: [{POOL[:-1]}, {more}}}]\n") == [f"pools[0].{expected}"]
 
 
 @pytest.mark.parametrize(
@@ -99,11 +99,11 @@ def test_a_pools_ids_and_bounds_are_those_of_its_services(more: str, expected: s
     ],
 )
 def test_a_settings_bounds_are_those_of_its_service(more: str, expected: str) -> None:
-    assert told(f"{HEAD}  trainshed:{more}\n") == [expected]
+    assert reported(f"{HEAD}  trainshed:{more}\n") == [expected]
 
 
 def test_flow_logs_are_kept_as_long_as_logs_can_be() -> None:
-    assert told(HEAD.replace("]}", "], flow_log_days: 100000}")) == [
+    assert reported(HEAD.replace("]}", "], flow_log_days: 100000}")) == [
         "network.flow_log_days: 100000 is out of range; at most 3653 is wanted"
     ]
 
@@ -111,7 +111,7 @@ def test_flow_logs_are_kept_as_long_as_logs_can_be() -> None:
 @pytest.mark.parametrize("path", ["/", "/datasets", "/a.b/..c/d..", "/.cache"])
 def test_dots_inside_the_name_of_a_folder_are_no_steps(path: str) -> None:
     assert (
-        told(
+        reported(
             HEAD + f"  trainshed:storage: {{lustre: [{{name: a, zone: usw2-az2, links: [{{path: {path}, bucket:"
             " datasets}]}]}\n"
         )

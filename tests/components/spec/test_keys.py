@@ -25,7 +25,7 @@ QUOTES = "YAML reads an unquoted 1.30 as the number 1.3; write the version in qu
 TWICE = 'environment: the setting "environment" is given twice, as'
 
 
-def told(text: str) -> list[str]:
+def reported(text: str) -> list[str]:
     return [render(each) for each in in_file_order(read_text(text, "t").problems)]
 
 
@@ -80,12 +80,12 @@ def told(text: str) -> list[str]:
     ],
 )
 def test_a_wrong_key_is_named_with_what_was_meant(text: str, expected: list[str]) -> None:
-    assert told(text) == expected
+    assert reported(text) == expected
 
 
 def test_a_key_with_dots_has_its_own_place() -> None:
     text = HEAD + '  trainshed:tags:\n    team: a\n    "cost.center/x": 5\n    "": b\n'
-    assert told(text) == [
+    assert reported(text) == [
         "t:7:22 tags.cost.center/x: 5 is a number; text is wanted: put it in quotes",
         't:8:9 tags.: "" is malformed; a tag\'s key is wanted: letters, digits, spaces and . : / = + @ _ -',
     ]

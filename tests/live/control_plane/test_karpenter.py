@@ -144,10 +144,10 @@ def test_waiting_workers_get_whole_machines_up_to_the_pools_limit(elastic: Elast
         assert node["status"]["allocatable"]["nvidia.com/gpu"] == "8"
         assert node["status"]["allocatable"]["vpc.amazonaws.com/efa"] == "32"
 
-    def told() -> bool:
+    def reported() -> bool:
         return any("exceed limits for nodepool" in said for said in elastic.events("gang"))
 
-    wait_for(told, what="Karpenter says that the limit holds", seconds=60)
+    wait_for(reported, what="Karpenter says that the limit holds", seconds=60)
     assert len(elastic.machines("gpu")) == 2
     assert len(elastic.running("gang")) == 2
 

@@ -46,7 +46,7 @@ def watched() -> list[Record]:
 
 def money() -> list[Record]:
     """A budget that tells somebody, and a monitor of anomalies."""
-    told = [
+    reported = [
         {
             "comparisonOperator": "GREATER_THAN",
             "threshold": 80,
@@ -64,7 +64,7 @@ def money() -> list[Record]:
                 "limitAmount": "500000",
                 "limitUnit": "USD",
                 "timeUnit": "MONTHLY",
-                "notifications": told,
+                "notifications": reported,
             },
         ),
         record(

@@ -51,9 +51,9 @@ def test_a_wrong_task_is_1_and_tells_why_on_standard_error(tmp_path: Path, capsy
     path = tmp_path / "bad.yaml"
     path.write_text(TASK.replace("heads: 32", "heads: 31"))
     assert size(str(path), Asked(json_output=True)) == 1
-    told = capsys.readouterr()
-    assert json.loads(told.out)["problems"][0]["id"] == "heads-divide"
-    assert told.err.startswith(
+    reported = capsys.readouterr()
+    assert json.loads(reported.out)["problems"][0]["id"] == "heads-divide"
+    assert reported.err.startswith(
         f"{path}:2:42 model.heads: hidden 4096 does not divide by 31 heads; give model.head_dim\n"
     )
 

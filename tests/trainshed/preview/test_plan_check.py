@@ -51,9 +51,9 @@ def test_a_queue_smaller_than_the_plan_is_told_with_both_numbers() -> None:
     queues = tuple(
         each.model_copy(update={"cards": 8000}) if each.name == "pretrain" else each for each in made.stack.queues
     )
-    told = planned("../tasks/llama-405b.yaml", queues=queues)
+    reported = planned("../tasks/llama-405b.yaml", queues=queues)
     assert (
-        told[0]
+        reported[0]
         == "queues[0].cards: warning: 8,000 cards are fewer than the 9,856 that llama-405b is planned on; use 1,232"
         " nodes for the job"
     )

@@ -54,7 +54,7 @@ def violation(level: Level = "mandatory", name: str = "lustre-train-system", mes
     )
 
 
-def told(*violations: Violation, doubts: Sequence[NotJudged] = (), exempted: Sequence[Exempted] = ()) -> Verdict:
+def reported(*violations: Violation, doubts: Sequence[NotJudged] = (), exempted: Sequence[Exempted] = ()) -> Verdict:
     return Verdict(violations=violations, unjudged=tuple(doubts), exempted=tuple(exempted))
 
 
@@ -121,7 +121,7 @@ def test_sections_come_worst_first() -> None:
         made(
             before,
             after,
-            verdict=told(violation(), violation("advisory", "other"), doubts=[_doubt()], exempted=[_exemption()]),
+            verdict=reported(violation(), violation("advisory", "other"), doubts=[_doubt()], exempted=[_exemption()]),
         )
     )
     titles = re.findall(r"^### (.*)$|<summary>(.*)</summary>", said, re.MULTILINE)
@@ -155,7 +155,7 @@ def _exemption() -> Exempted:
 
 
 def test_a_violation_has_its_rule_resource_fix_and_exemption_and_fails() -> None:
-    found = made([lustre()], [lustre(7200)], verdict=told(violation()))
+    found = made([lustre()], [lustre(7200)], verdict=reported(violation()))
     said = comment(found)
     assert found.exit_code == 1
     assert "- `file-systems-encrypted` (high) on `lustre-train-system`: kmsKeyId is not set; wanted: a key." in said
@@ -164,7 +164,7 @@ def test_a_violation_has_its_rule_resource_fix_and_exemption_and_fails() -> None
 
 
 def test_a_violation_of_the_base_is_told_as_such_and_advice_of_the_base_is_folded() -> None:
-    old = told(violation(), violation("advisory", "other"))
+    old = reported(violation(), violation("advisory", "other"))
     found = review("prod", side(lustre(), verdict=old), side(lustre(), verdict=old))
     said = comment(found)
     assert [each.new for each in found.findings] == [False, False]
@@ -174,7 +174,7 @@ def test_a_violation_of_the_base_is_told_as_such_and_advice_of_the_base_is_folde
 
 def test_a_rule_that_says_the_same_of_many_resources_says_it_once() -> None:
     said = comment(
-        made([lustre()], [lustre()], verdict=told(*(violation(name=f"it-{number}") for number in range(10))))
+        made([lustre()], [lustre()], verdict=reported(*(violation(name=f"it-{number}") for number in range(10))))
     )
     assert said.count("kmsKeyId is not set") == 1
     assert "on `it-0`, `it-1`, `it-2`, `it-3`, `it-4`, `it-5`, `it-6`, `it-7` and 2 more: kmsKeyId is not set" in said
@@ -287,7 +287,7 @@ def test_a_huge_change_stays_under_the_limit_and_keeps_the_worst() -> None:
         violation(name=f"file-system-{number}", message=f"{number} is wrong. Fix: mend it. Exemption: none")
         for number in range(3000)
     )
-    found = made(before, after, verdict=told(*many, doubts=[_doubt(f"p{number}") for number in range(3000)]))
+    found = made(before, after, verdict=reported(*many, doubts=[_doubt(f"p{number}") for number in range(3000)]))
     said = comment(found)
     assert len(said) < 60_000
     assert len(said) > 30_000
@@ -306,7 +306,9 @@ def test_a_users_words_never_become_markup_mentions_or_html() -> None:
     before = [resource(BUCKET, evil, {"a": evil})]
     said = comment(
         made(
-            before, [resource(BUCKET, evil, {"a": f"{evil}{evil}"})], verdict=told(violation("advisory", message=evil))
+            before,
+            [resource(BUCKET, evil, {"a": f"{evil}{evil}"})],
+            verdict=reported(violation("advisory", message=evil)),
         )
     )
     bare = re.sub(r"(`+)(?:(?!\1).)+?\1(?!`)", "", said.replace("\\`", ""))

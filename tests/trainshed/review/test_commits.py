@@ -107,14 +107,14 @@ def test_two_commits_are_compared_by_json_and_an_acknowledged_danger_passes(at_b
     git(at_base, "commit", "--quiet", "-am", "a smaller file system")
     git(at_base, "checkout", "--quiet", "main")
     done = review(at_base, "--base", "main", "--head", "smaller", "--format", "json")
-    told = json.loads(done.stdout)
+    reported = json.loads(done.stdout)
     assert done.returncode == 0, done.stdout
-    assert told["exit_code"] == 0
-    assert told["dangers"][0]["acknowledged"] == "the pool is new and empty"
-    assert told["counts"]["replace"] >= 1
-    assert told["cost"]["delta"]["expected"] == pytest.approx(-2400 * 0.14, abs=1)
+    assert reported["exit_code"] == 0
+    assert reported["dangers"][0]["acknowledged"] == "the pool is new and empty"
+    assert reported["counts"]["replace"] >= 1
+    assert reported["cost"]["delta"]["expected"] == pytest.approx(-2400 * 0.14, abs=1)
     # The acknowledgement is the review's own: the preview has no word on it.
-    assert [each["id"] for each in told["head"]["problems"] if each["id"] == "acknowledges-nothing"] == []
+    assert [each["id"] for each in reported["head"]["problems"] if each["id"] == "acknowledges-nothing"] == []
     git(at_base, "branch", "--quiet", "-D", "smaller")
 
 
@@ -129,11 +129,13 @@ def test_a_stack_file_with_errors_is_reported_with_its_place(at_base: Path) -> N
 def test_a_new_stack_is_created_and_an_unchanged_one_has_no_changes(at_base: Path) -> None:
     (at_base / "stacks" / "Pulumi.other.yaml").write_text(STACK)
     done = review(at_base, "--base", "main", "--format", "json", stack="other")
-    told = json.loads(done.stdout)
-    assert told["base"]["exists"] is False
-    assert {key: number for key, number in told["counts"].items() if number} == {"create": told["counts"]["create"]}
-    assert told["counts"]["create"] > 100
-    assert told["cost"]["before"] == {"low": 0, "expected": 0, "high": 0}
+    reported = json.loads(done.stdout)
+    assert reported["base"]["exists"] is False
+    assert {key: number for key, number in reported["counts"].items() if number} == {
+        "create": reported["counts"]["create"]
+    }
+    assert reported["counts"]["create"] > 100
+    assert reported["cost"]["before"] == {"low": 0, "expected": 0, "high": 0}
     unchanged = review(at_base, "--base", "main")
     assert "✅ **Nothing changes.**" in unchanged.stdout
     assert unchanged.returncode == 0
@@ -176,9 +178,9 @@ def test_a_stack_that_neither_side_has_names_the_nearest(at_base: Path) -> None:
 def test_what_cannot_be_reviewed_is_one_json_object_too(at_base: Path) -> None:
     done = review(at_base, "--base", "main", "--format", "json", stack="tinyy")
     assert done.returncode == 2
-    told = json.loads(done.stdout)
-    assert (told["stack"], told["passes"]) == ("tinyy", False)
-    assert [each["said"] for each in told["problems"]] == [done.stderr.strip()]
+    reported = json.loads(done.stdout)
+    assert (reported["stack"], reported["passes"]) == ("tinyy", False)
+    assert [each["said"] for each in reported["problems"]] == [done.stderr.strip()]
 
 
 def test_a_folder_outside_any_repository_is_told(tmp_path: Path) -> None:

@@ -181,11 +181,11 @@ def test_the_engines_word_on_a_state_is_taken_over_the_table(
         previewed(step("replace", lustre(4800.0), lustre(7200.0), replaceReasons=["storageCapacity"]))
     )
     assert run(tmp_path, monkeypatch, "state.json", "preview.json") == 1
-    told = json.loads(capsys.readouterr().out)
-    assert told["counts"] == {"create": 0, "update": 0, "replace": 1, "delete": 0}
-    assert told["dangers"][0]["reasons"] == [{"path": "storageCapacity", "old": "4800", "new": "7200"}]
-    assert told["dangers"][0]["protected"] is True
-    assert "ciphertext" not in json.dumps(told)
+    reported = json.loads(capsys.readouterr().out)
+    assert reported["counts"] == {"create": 0, "update": 0, "replace": 1, "delete": 0}
+    assert reported["dangers"][0]["reasons"] == [{"path": "storageCapacity", "old": "4800", "new": "7200"}]
+    assert reported["dangers"][0]["protected"] is True
+    assert "ciphertext" not in json.dumps(reported)
 
 
 def test_what_the_engine_calls_the_same_is_no_change(
@@ -213,9 +213,9 @@ def test_one_preview_with_everything_in_it_is_enough(
 ) -> None:
     (tmp_path / "preview.json").write_text(previewed(*REPLACED))
     assert run(tmp_path, monkeypatch, "preview.json") == 1
-    told = json.loads(capsys.readouterr().out)
-    assert (told["base"]["label"], told["head"]["label"]) == ("preview.json (state before)", "preview.json")
-    assert told["cost"]["delta"]["expected"] == pytest.approx(-2400 * 0.145)
+    reported = json.loads(capsys.readouterr().out)
+    assert (reported["base"]["label"], reported["head"]["label"]) == ("preview.json (state before)", "preview.json")
+    assert reported["cost"]["delta"]["expected"] == pytest.approx(-2400 * 0.145)
 
 
 def test_a_preview_that_leaves_resources_out_needs_the_state(
@@ -223,9 +223,9 @@ def test_a_preview_that_leaves_resources_out_needs_the_state(
 ) -> None:
     (tmp_path / "preview.json").write_text(previewed(*REPLACED, same=166))
     assert run(tmp_path, monkeypatch, "preview.json") == 2
-    told = json.loads(capsys.readouterr().out)
-    assert told["passes"] is False
-    assert [each["said"] + "; " + each["hint"] if each["hint"] else each["said"] for each in told["problems"]] == [
+    reported = json.loads(capsys.readouterr().out)
+    assert reported["passes"] is False
+    assert [each["said"] + "; " + each["hint"] if each["hint"] else each["said"] for each in reported["problems"]] == [
         (
             "preview.json lists only what changes (166 unchanged resources are left out), so neither cost nor policies"
             " can be told; make it with `pulumi preview --json --show-sames`, or give the exported state as --base and"
@@ -241,9 +241,9 @@ def test_a_preview_that_failed_gives_its_errors(
     said = ({"severity": "error", "message": "stacks/Pulumi.prod.yaml:3:1 pools: is missing\n"},)
     (tmp_path / "preview.json").write_text(previewed(diagnostics=said))
     assert run(tmp_path, monkeypatch, "state.json", "preview.json") == 1
-    told = json.loads(capsys.readouterr().out)
-    assert told["head"]["failure"] == "stacks/Pulumi.prod.yaml:3:1 pools: is missing"
-    assert told["changes"] is None
+    reported = json.loads(capsys.readouterr().out)
+    assert reported["head"]["failure"] == "stacks/Pulumi.prod.yaml:3:1 pools: is missing"
+    assert reported["changes"] is None
 
 
 def test_files_of_another_stack_are_refused(

@@ -22,7 +22,7 @@ CALLS = ("open", "write", "fsync", "replace", "mkdir", "unlink", "rmdir")
 VERSIONS = {"image": "sha256:1", "code": "git:2", "data": "corpus-3"}
 
 
-def write(root: Path, step: int, told: Callable[[str], None], ranks: int = 2) -> None:
+def write(root: Path, step: int, reported: Callable[[str], None], ranks: int = 2) -> None:
     writers = [
         checkpoint.Writer(root, step=step, attempt=f"a{os.getpid()}", versions=VERSIONS, rank=rank, world_size=ranks)
         for rank in range(ranks)
@@ -34,30 +34,30 @@ def write(root: Path, step: int, told: Callable[[str], None], ranks: int = 2) ->
                 file.write(f"{holds} of rank {writer.rank} at step {step}".encode() * 50)
         writer.finish()
     writers[0].seal(timeout=0)
-    told(f"sealed {step}")
+    reported(f"sealed {step}")
 
 
-def prune(root: Path, told: Callable[[str], None]) -> None:
+def prune(root: Path, reported: Callable[[str], None]) -> None:
     _, condemned = checkpoint.plan(root, keep_last=1)
     for one in condemned:
         checkpoint.delete(one)
-    told("pruned")
+    reported("pruned")
 
 
-def scene_write(root: Path, told: Callable[[str], None]) -> None:
-    write(root, 10, told)
-    write(root, 20, told)
+def scene_write(root: Path, reported: Callable[[str], None]) -> None:
+    write(root, 10, reported)
+    write(root, 20, reported)
 
 
-def scene_prune(root: Path, told: Callable[[str], None]) -> None:
-    prune(root, told)
+def scene_prune(root: Path, reported: Callable[[str], None]) -> None:
+    prune(root, reported)
 
 
-def scene_copy(root: Path, told: Callable[[str], None]) -> None:
+def scene_copy(root: Path, reported: Callable[[str], None]) -> None:
     source, _ = checkpoint.latest(root.parent / "source")
     assert source is not None
     checkpoint.copy(checkpoint.place(str(source)), checkpoint.place(str(root / source.name)))
-    told("copied")
+    reported("copied")
 
 
 SCENES = {"write": scene_write, "prune": scene_prune, "copy": scene_copy}
@@ -100,8 +100,8 @@ def once(scene: str, root: Path, last: int) -> tuple[int, list[str]]:
         os._exit(0)
     os.close(theirs)
     with os.fdopen(mine) as lines:
-        told = lines.read().splitlines()
-    return os.waitpid(child, 0)[1], told
+        reported = lines.read().splitlines()
+    return os.waitpid(child, 0)[1], reported
 
 
 def main(scene: str, folder: Path) -> None:
@@ -112,12 +112,12 @@ def main(scene: str, folder: Path) -> None:
         if root.exists():
             shutil.rmtree(root)
         shutil.copytree(prepared, root)
-        status, told = once(scene, root, last)
+        status, reported = once(scene, root, last)
         killed = os.WIFSIGNALED(status)
         found, skipped = checkpoint.latest(root)
         complete = [path.name[:17] for path, _ in checkpoint.complete(root)]
         # The same work, not disturbed, on what the kill left.
-        again, told_again = once(scene, root, -1) if killed else (0, told)
+        again, told_again = once(scene, root, -1) if killed else (0, reported)
         after, _ = checkpoint.latest(root)
         print(
             json.dumps(
@@ -125,7 +125,7 @@ def main(scene: str, folder: Path) -> None:
                     "last": last,
                     "killed": killed,
                     "status": status,
-                    "told": told,
+                    "told": reported,
                     "latest": found.name[:17] if found else None,
                     "skipped": skipped,
                     "complete": complete,

@@ -93,9 +93,9 @@ def run(
     **environment: object,
 ) -> list[dict[str, Any]]:
     """Events of rank 0; every rank must have ended well. With `nodes` each rank is a node with a disk of its own."""
-    told = {"CHECKPOINT_PATH": folder / "shared", **environment}
+    reported = {"CHECKPOINT_PATH": folder / "shared", **environment}
     if not nodes:
-        processes = server.ranks(ranks, before + RUN, steps, every, keep, width, **told)
+        processes = server.ranks(ranks, before + RUN, steps, every, keep, width, **reported)
     else:
         gang = {"WORLD_SIZE": ranks, "LOCAL_WORLD_SIZE": 1, "LOCAL_RANK": 0}
         gang |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
@@ -106,7 +106,7 @@ def run(
                 every,
                 keep,
                 width,
-                **{**told, **gang},
+                **{**reported, **gang},
                 RANK=rank,
                 CHECKPOINT_LOCAL_PATH=folder / f"disk-{rank}",
             )
@@ -118,8 +118,8 @@ def run(
 
 
 def test_the_newest_complete_checkpoint_of_any_tier_is_gone_on_from(tmp_path: Path, torch_server: TorchServer) -> None:
-    told: dict[str, Any] = {"CHECKPOINT_LOCAL_INTERVAL_STEPS": 1}
-    events = run(torch_server, tmp_path, 2, 5, 3, nodes=True, **told)
+    reported: dict[str, Any] = {"CHECKPOINT_LOCAL_INTERVAL_STEPS": 1}
+    events = run(torch_server, tmp_path, 2, 5, 3, nodes=True, **reported)
     assert [(one["step"], one["tier"]) for one in events if one["event"] == "saved"] == [
         (1, "local"),
         (2, "local"),
@@ -133,22 +133,22 @@ def test_the_newest_complete_checkpoint_of_any_tier_is_gone_on_from(tmp_path: Pa
         assert folders == ["step-000000000004", "step-000000000005"]
         newest = max((tmp_path / f"disk-{rank}").iterdir())
         assert sorted(path.name for path in newest.iterdir()) == [".metadata", f"__{rank}_0.distcp", "manifest.json"]
-    events = run(torch_server, tmp_path, 2, 5, 3, nodes=True, RESTART_ATTEMPT=1, **told)
+    events = run(torch_server, tmp_path, 2, 5, 3, nodes=True, RESTART_ATTEMPT=1, **reported)
     assert events[0]["step"] == 5
     # A node was replaced: its disk is empty, and the shared tier is the newest that is whole.
     shutil.rmtree(tmp_path / "disk-1")
-    events = run(torch_server, tmp_path, 2, 3, 3, nodes=True, RESTART_ATTEMPT=2, **told)
+    events = run(torch_server, tmp_path, 2, 3, 3, nodes=True, RESTART_ATTEMPT=2, **reported)
     assert events[0]["step"] == 3
 
 
 def test_a_damaged_local_copy_is_passed_over(tmp_path: Path, torch_server: TorchServer) -> None:
-    told: dict[str, Any] = {"CHECKPOINT_LOCAL_INTERVAL_STEPS": 1}
-    run(torch_server, tmp_path, 2, 2, 3, nodes=True, **told)
+    reported: dict[str, Any] = {"CHECKPOINT_LOCAL_INTERVAL_STEPS": 1}
+    run(torch_server, tmp_path, 2, 2, 3, nodes=True, **reported)
     file = next(max((tmp_path / "disk-1").iterdir()).glob("*.distcp"))
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
     file.write_bytes(data)
-    events = run(torch_server, tmp_path, 2, 2, 3, nodes=True, RESTART_ATTEMPT=1, **told)
+    events = run(torch_server, tmp_path, 2, 2, 3, nodes=True, RESTART_ATTEMPT=1, **reported)
     assert [one["event"] for one in events[:2]] == ["passed over", "start"]
     assert events[1]["step"] == 1
 
@@ -201,24 +201,28 @@ def test_a_run_goes_on_from_object_storage_where_the_shared_file_system_is_empty
     tmp_path: Path,
     torch_server: TorchServer,
 ) -> None:
-    told: dict[str, Any] = {
+    reported: dict[str, Any] = {
         name: os.environ[name] for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "http_proxy")
     }
-    told |= {"AWS_ENDPOINT_URL": ENDPOINT, "AWS_DEFAULT_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"}
-    told |= {"CHECKPOINT_OBJECT_URL": f"s3://{bucket.name}/runs", "HTTP_PROXY": told["http_proxy"], "no_proxy": ""}
-    events = run(torch_server, tmp_path, 2, 2, 2, before=WITH_S3, **told)
+    reported |= {"AWS_ENDPOINT_URL": ENDPOINT, "AWS_DEFAULT_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"}
+    reported |= {
+        "CHECKPOINT_OBJECT_URL": f"s3://{bucket.name}/runs",
+        "HTTP_PROXY": reported["http_proxy"],
+        "no_proxy": "",
+    }
+    events = run(torch_server, tmp_path, 2, 2, 2, before=WITH_S3, **reported)
     (copied,) = [one for one in events if one["event"] == "copied"]
     assert copied["to"] == f"s3://{bucket.name}/runs/{copied['checkpoint']}"
     shutil.rmtree(tmp_path / "shared")
-    events = run(torch_server, tmp_path, 3, 2, 2, before=WITH_S3, RESTART_ATTEMPT=1, **told)
+    events = run(torch_server, tmp_path, 3, 2, 2, before=WITH_S3, RESTART_ATTEMPT=1, **reported)
     assert (events[0]["resumed_from"], events[0]["step"]) == (copied["checkpoint"], 2)
     assert [manifest.step for _, manifest in checkpoint.complete(tmp_path / "shared")] == [2]
 
 
 def test_intervals_that_do_not_fit_are_refused() -> None:
-    told = {contract.CHECKPOINT_OBJECT_URL: "s3://b/p", contract.CHECKPOINT_OBJECT_INTERVAL_STEPS: "5"}
+    reported = {contract.CHECKPOINT_OBJECT_URL: "s3://b/p", contract.CHECKPOINT_OBJECT_INTERVAL_STEPS: "5"}
     with pytest.raises(ValueError, match="it is a multiple of their interval 2"):
-        tiers.from_environment(Path("/c"), 2, told)
+        tiers.from_environment(Path("/c"), 2, reported)
 
 
 def test_a_step_goes_to_one_tier() -> None:

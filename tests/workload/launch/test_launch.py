@@ -175,8 +175,8 @@ def test_the_launcher_serves_the_figures_of_all_its_processes(tmp_path: Path, ol
         f"run.step(3,loss=2.5,tokens=100,seconds=1);{touch(tmp_path, 'up')}"
         f"\nwhile not os.path.exists({str(tmp_path / 'scraped')!r}): time.sleep(0.01)"
     )
-    told = {"METRICS_PORT": port, "NPROC_PER_NODE": 2, "TASK_NAME": "llama", "QUEUE_NAME": "q", "TEAM_NAME": "t"}
-    gang = Gang(tmp_path, oldest_python, 1, program, **told)
+    reported = {"METRICS_PORT": port, "NPROC_PER_NODE": 2, "TASK_NAME": "llama", "QUEUE_NAME": "q", "TEAM_NAME": "t"}
+    gang = Gang(tmp_path, oldest_python, 1, program, **reported)
     gang.wait_for("up-*", 2)
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
         text = answer.read().decode()

@@ -49,8 +49,13 @@ class Job:
         }
         (self.folder / name).mkdir(exist_ok=True)
         words = [word for pair in fixed.items() for word in pair]
-        told = {"TRAINSHED_IMAGE": "sha256:1", "TRAINSHED_CODE": "git:2", "TRAINSHED_DATA": "corpus-3", **environment}
-        return self._server.ranks(ranks, TRAIN, *words, *more, **told)
+        reported = {
+            "TRAINSHED_IMAGE": "sha256:1",
+            "TRAINSHED_CODE": "git:2",
+            "TRAINSHED_DATA": "corpus-3",
+            **environment,
+        }
+        return self._server.ranks(ranks, TRAIN, *words, *more, **reported)
 
     def train(self, name: str, ranks: int = 1, *more: object, **environment: object) -> tuple[set[int], str]:
         """Run to the end; gives the exit codes and what was said."""
@@ -219,8 +224,8 @@ def flip(folder: Path) -> None:
 
 def test_every_rank_leaves_heartbeats_and_figures(job: Job) -> None:
     beats = job.folder / "beats"
-    told = {"HEARTBEAT_FOLDER": beats, "NODE_NAME": "node-a", "CARD_PEAK_TFLOPS": 0.001}
-    assert job.train("beating", 2, **told) == ({0}, "")
+    reported = {"HEARTBEAT_FOLDER": beats, "NODE_NAME": "node-a", "CARD_PEAK_TFLOPS": 0.001}
+    assert job.train("beating", 2, **reported) == ({0}, "")
     assert {rank: beat.host for rank, beat in heartbeat.read(beats).items()} == {0: "node-a", 1: "node-a"}
     for one in figures.read(beats):
         assert one.values["loss"] == pytest.approx(job.losses("beating")[-1])
@@ -279,13 +284,13 @@ def test_a_task_and_the_jobs_environment_are_enough(job: Job, torch_server: Torc
     task = job.folder / "task.json"
     task.write_text(json.dumps({"task": "small", "model": {**model, "gated_mlp": True}, "training": training}))
     root = job.folder / "by task"
-    told = {"TASK_JSON": task, "DATASET_PATH": job.data, "CHECKPOINT_PATH": root, "CHECKPOINT_INTERVAL_STEPS": 2}
+    reported = {"TASK_JSON": task, "DATASET_PATH": job.data, "CHECKPOINT_PATH": root, "CHECKPOINT_INTERVAL_STEPS": 2}
     # The dataset's manifest lies beside its shards.
     (job.data / "manifest.jsonl").write_bytes(job.manifest.read_bytes())
-    assert torch_server.start(TRAIN, **told).wait() == (0, "")
+    assert torch_server.start(TRAIN, **reported).wait() == (0, "")
     assert [manifest.step for _, manifest in checkpoint.complete(root)] == [3, 2]
     task.write_text(json.dumps({"model": {**model, "experts": {"count": 8, "active": 2}}, "training": training}))
-    code, said = torch_server.start(TRAIN, **told).wait()
+    code, said = torch_server.start(TRAIN, **reported).wait()
     assert (code, said) == (
         contract.USAGE,
         "train: error: model.experts: this trainer has no such model; use another trainer\n",

@@ -131,8 +131,8 @@ def step(api: Api, ec2: Any, region: str) -> None:
         # A kubelet needs a minute to start: by then Karpenter has written down what it bought.
         if name in joined or name not in claims or "capacity" not in claims[name]["status"]:
             continue
-        told = ec2.describe_instance_attribute(InstanceId=name, Attribute="userData")["UserData"].get("Value", "")
-        api.create(node(machine, claims[name], registration(base64.b64decode(told).decode()), region))
+        reported = ec2.describe_instance_attribute(InstanceId=name, Attribute="userData")["UserData"].get("Value", "")
+        api.create(node(machine, claims[name], registration(base64.b64decode(reported).decode()), region))
     for name, each in joined.items():
         if name not in machines and "deletionTimestamp" not in each["metadata"]:
             api.delete("v1", "Node", each["metadata"]["name"])

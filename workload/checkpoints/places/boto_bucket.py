@@ -57,7 +57,7 @@ class BotoBucket:
     def name(self, file: str) -> str:
         return f"s3://{self.bucket}/{self._key(file)}"
 
-    def _told(self, file: str, call: Callable[[], Found]) -> Found:
+    def _reported(self, file: str, call: Callable[[], Found]) -> Found:
         """A call's result; its faults as FileNotFoundError, Passing or CopyFailed."""
         where = self.name(file)
         try:
@@ -95,13 +95,13 @@ class BotoBucket:
             pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=below)
             return {entry["Key"][len(below) :]: entry["Size"] for page in pages for entry in page.get("Contents", [])}
 
-        return again(lambda: self._told("", listed))
+        return again(lambda: self._reported("", listed))
 
     def read(self, file: str) -> Iterator[bytes]:
         """A body cut short goes on where it ended, of the same object."""
         position, length, version = 0, None, ""
         while length is None or position < length:
-            answer = again(lambda: self._told(file, lambda: self._get(file, position, version)))  # noqa: B023
+            answer = again(lambda: self._reported(file, lambda: self._get(file, position, version)))  # noqa: B023
             body, version = answer["Body"], answer["ETag"]
             length = position + int(answer["ContentLength"])
             before = position
@@ -116,7 +116,7 @@ class BotoBucket:
     def _pieces(self, file: str, body: Any) -> Iterator[bytes]:
         chunks = body.iter_chunks(CHUNK_BYTES)
         while True:
-            data = self._told(file, lambda: next(chunks, b""))
+            data = self._reported(file, lambda: next(chunks, b""))
             if not data:
                 return
             yield data
@@ -128,23 +128,23 @@ class BotoBucket:
     def put(self, file: str, chunks: Iterator[bytes], origin: Path | None) -> None:
         if origin is None:
             data = b"".join(chunks)
-            again(lambda: self._told(file, lambda: self._put(file, data)))
+            again(lambda: self._reported(file, lambda: self._put(file, data)))
             return
         if not origin.is_file():
             raise FileNotFoundError(str(origin))
         words = (str(origin), self.bucket, self._key(file))
-        again(lambda: self._told(file, lambda: self._client.upload_file(*words, Config=self._transfer)))
+        again(lambda: self._reported(file, lambda: self._client.upload_file(*words, Config=self._transfer)))
 
     def _put(self, file: str, data: bytes) -> Any:
         return self._client.put_object(Bucket=self.bucket, Key=self._key(file), Body=data)
 
     def remove(self, file: str) -> None:
-        again(lambda: self._told(file, lambda: self._client.delete_object(Bucket=self.bucket, Key=self._key(file))))
+        again(lambda: self._reported(file, lambda: self._client.delete_object(Bucket=self.bucket, Key=self._key(file))))
 
     def tag(self, file: str, key: str, value: str) -> None:
         tagging = {"TagSet": [{"Key": key, "Value": value}]}
         words = {"Bucket": self.bucket, "Key": self._key(file), "Tagging": tagging}
-        again(lambda: self._told(file, lambda: self._client.put_object_tagging(**words)))
+        again(lambda: self._reported(file, lambda: self._client.put_object_tagging(**words)))
 
     def settle(self) -> None:
         """S3 shows an object whole, at once, or not at all."""

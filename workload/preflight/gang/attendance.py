@@ -44,7 +44,7 @@ class Attendance:
         """Take in workers until all are there; of the rest, why they are not."""
         deadline = time.monotonic() + limit
         unknown: list[tuple[Connection, str]] = []
-        told = time.monotonic()
+        reported = time.monotonic()
         while len(self.present) < self.nodes and left(deadline) > 0:
             waiting: list[Any] = [self._listening, *(connection for connection, _ in unknown)]
             found, _ = able(waiting, [], min(left(deadline), self.wait_every))
@@ -56,8 +56,8 @@ class Attendance:
                         continue
                     unknown.append((Connection(sock), plain(address[0])))
             unknown = [(connection, host) for connection, host in unknown if not self._greeted(connection, host, found)]
-            if time.monotonic() - told >= self.wait_every:
-                told = time.monotonic()
+            if time.monotonic() - reported >= self.wait_every:
+                reported = time.monotonic()
                 self._tell_all({"do": "wait"})
         for connection, _ in unknown:
             connection.close()
@@ -98,7 +98,7 @@ class Attendance:
                 self.present[rank].connection.send({"id": number, "limit": limit, **command})
             except (Closed, Late) as error:
                 answers.silent[rank] = f"its gate ended: {error}" if isinstance(error, Closed) else str(error)
-        told = time.monotonic()
+        reported = time.monotonic()
         while True:
             open_ranks = [rank for rank in commands if rank not in answers.replies and rank not in answers.silent]
             if not open_ranks:
@@ -111,8 +111,8 @@ class Attendance:
             found, _ = able(list(by_connection), [], min(left(deadline), self.wait_every))
             for connection in found:
                 self._hear(by_connection[connection], connection, number, answers)
-            if time.monotonic() - told >= self.wait_every:
-                told = time.monotonic()
+            if time.monotonic() - reported >= self.wait_every:
+                reported = time.monotonic()
                 self._tell_all({"do": "wait"})
 
     def _hear(self, rank: int, connection: Connection, number: int, answers: Answers) -> None:

@@ -76,7 +76,7 @@ def add_gang_options(top: argparse.ArgumentParser) -> None:
     )
 
 
-def _told(line: str) -> None:
+def _reported(line: str) -> None:
     print(f"gate: {line}", file=sys.stderr, flush=True)
 
 
@@ -107,7 +107,7 @@ class _Coordination(threading.Thread):
             cards=a.cards,
         )
         try:
-            self.report = GateCoordinator(self.attendance, asked, limits, _told).run()
+            self.report = GateCoordinator(self.attendance, asked, limits, _reported).run()
             write(self.report, a.report, None)
             self.attendance.end(self.report.as_json())
         except (

@@ -36,7 +36,7 @@ class Machine:
 
 def run(machine: Machine, interfaces: int, root: Path) -> tuple[int, list[str]]:
     """The exit status and the calls of one run."""
-    tools, told = root / "bin", root / "told"
+    tools, reported = root / "bin", root / "told"
     tools.mkdir()
     for name, driver in machine.devices.items():
         device = root / "sys/class/infiniband" / name / "device"
@@ -46,7 +46,7 @@ def run(machine: Machine, interfaces: int, root: Path) -> tuple[int, list[str]]:
     net = "echo '- nid: 1@efa'" if machine.configured else "false"
     lnetctl = f'#!/bin/sh\nif [ "$*" = "net show --net efa" ]; then {net}; exit; fi\n'
     record = (
-        f'echo "$(basename "$0") $*" >> {told}\ncase "$(basename "$0") $*" in "{machine.failing}"*) exit 1;; esac\n'
+        f'echo "$(basename "$0") $*" >> {reported}\ncase "$(basename "$0") $*" in "{machine.failing}"*) exit 1;; esac\n'
     )
     (tools / "lnetctl").write_text(lnetctl + record)
     (tools / "modprobe").write_text("#!/bin/sh\n" + record)
@@ -63,7 +63,7 @@ def run(machine: Machine, interfaces: int, root: Path) -> tuple[int, list[str]]:
     for name in ("basename", "chmod", "cp", "grep", "readlink", "sed", "sh"):
         (tools / name).symlink_to(shutil.which(name) or name)
     done = subprocess.run(["/bin/bash", "-c", text], env={"PATH": str(tools)}, capture_output=True, check=False)
-    return done.returncode, told.read_text().splitlines() if told.exists() else []
+    return done.returncode, reported.read_text().splitlines() if reported.exists() else []
 
 
 def added(calls: list[str]) -> list[str]:

@@ -45,16 +45,16 @@ def script(place: int, region: str = "us-west-2") -> str:
 
 def run(text: str, root: Path, *, dnf_fails: bool = False) -> tuple[int, list[str]]:
     """The exit status and the calls, with the machine's folders under `root`."""
-    tools, told = root / "bin", root / "told"
+    tools, reported = root / "bin", root / "told"
     (root / "etc/yum.repos.d").mkdir(parents=True)
     tools.mkdir()
     for name in ("chown", "dnf", "lfs"):
         status = 1 if name == "dnf" and dnf_fails else 0
-        (tools / name).write_text(f'#!/bin/sh\necho "{name} $*" >> {told}\nexit {status}\n')
+        (tools / name).write_text(f'#!/bin/sh\necho "{name} $*" >> {reported}\nexit {status}\n')
         (tools / name).chmod(0o755)
     moved = text.replace("/system/", f"{root}/system/").replace("/etc/yum.repos.d", f"{root}/etc/yum.repos.d")
     done = subprocess.run(["/bin/sh", "-ec", moved], env={"PATH": f"{tools}:{os.environ['PATH']}"}, check=False)
-    return done.returncode, told.read_text().splitlines() if told.exists() else []
+    return done.returncode, reported.read_text().splitlines() if reported.exists() else []
 
 
 def test_folders_are_made_and_given_before_the_package_is_asked_for(tmp_path: Path) -> None:

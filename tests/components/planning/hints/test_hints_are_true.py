@@ -91,7 +91,7 @@ def changed(*wanted: Edit) -> dict[str, Any]:
     return config
 
 
-def told(config: dict[str, Any]) -> list[Problem]:
+def reported(config: dict[str, Any]) -> list[Problem]:
     """Errors and warnings of a stack file with these sections."""
     words = {key if key.startswith("aws:") else f"trainshed:{key}": value for key, value in config.items()}
     reading = read_text(yaml.safe_dump({"config": words}), "stack.yaml")
@@ -110,17 +110,17 @@ def standing_at(config: dict[str, Any], path: str) -> object:
 
 
 def test_the_stack_that_is_broken_in_each_row_has_no_problem() -> None:
-    assert told(GOOD) == []
+    assert reported(GOOD) == []
 
 
 @each_row([(row[0], row[1], row[2:]) for row in ROWS])
 def test_a_hint_that_is_followed_leaves_no_problem(id_: str, broken: Edit, by_hand: tuple[Edit, ...]) -> None:
-    before = told(changed(broken))
+    before = reported(changed(broken))
     problem = next(each for each in before if each.id == id_)
     followed = list(by_hand) or edits(problem, standing_at(changed(broken), problem.path))
     assert followed, problem.hint
     for edit in followed:
-        after = told(changed(broken, edit))
+        after = reported(changed(broken, edit))
         assert [render(each) for each in after if (each.id, each.path) == (id_, problem.path)] == [], (edit, problem)
         new = [render(each) for each in after if each.id not in {each.id for each in before}]
         assert new == [], (edit, problem.hint)

@@ -56,7 +56,7 @@ ROWS: list[tuple[Any, ...]] = [
 ]
 
 
-def told(*wanted: Edit) -> list[Problem]:
+def reported(*wanted: Edit) -> list[Problem]:
     config = changed(*wanted)
     reading = read_task_text(yaml.safe_dump(config), "task.yaml")
     return [*reading.problems, *(check_task(reading.task, STACK, CAT) if reading.task else ())]
@@ -71,18 +71,18 @@ def changed(*wanted: Edit) -> dict[str, Any]:
 
 
 def test_the_task_that_is_broken_in_each_row_has_no_problem() -> None:
-    assert [render(each) for each in told()] == []
+    assert [render(each) for each in reported()] == []
 
 
 @each_row([(row[0], row[1], row[2:]) for row in ROWS])
 def test_a_hint_on_a_task_that_is_followed_leaves_no_problem(id_: str, broken: Edit, by_hand: tuple[Edit, ...]) -> None:
-    before = told(broken)
+    before = reported(broken)
     found = [each for each in before if each.id == id_]
     assert found, [render(each) for each in before]
     problem = found[0]
     followed = list(by_hand) or edits(problem, standing_at(changed(broken), problem.path))
     assert followed, problem.hint
     for edit in followed:
-        after = told(broken, edit)
+        after = reported(broken, edit)
         assert [render(each) for each in after if (each.id, each.path) == (id_, problem.path)] == [], (edit, problem)
         assert [render(each) for each in after if each.id not in {each.id for each in before}] == [], problem.hint

@@ -20,17 +20,17 @@ from components.spec.stack import StackSpec
 PEOPLE = ObservabilitySpec(alerts_to=("mailto:a@example.com",))
 
 
-def told(budget: BudgetSpec, watching: ObservabilitySpec = PEOPLE) -> list[str]:
+def reported(budget: BudgetSpec, watching: ObservabilitySpec = PEOPLE) -> list[str]:
     stack = StackSpec(environment="prod", budget=budget, observability=watching)
     return [render(each) for each in stops_name_roles_and_people(stack, catalog.load())]
 
 
 def test_a_budget_that_only_tells_is_fine() -> None:
-    assert told(BudgetSpec(monthly_usd=1000)) == []
+    assert reported(BudgetSpec(monthly_usd=1000)) == []
 
 
 def test_a_stop_names_its_roles() -> None:
-    assert told(BudgetSpec(monthly_usd=1000, stop_at_percent=120)) == [
+    assert reported(BudgetSpec(monthly_usd=1000, stop_at_percent=120)) == [
         (
             "budget.stop_roles: the budget stops at 120 %, and no role is named that it stops; name IAM roles, such as"
             " [platform-admin]"
@@ -39,7 +39,7 @@ def test_a_stop_names_its_roles() -> None:
 
 
 def test_roles_need_a_share() -> None:
-    assert told(BudgetSpec(monthly_usd=1000, stop_roles=("ci",))) == [
+    assert reported(BudgetSpec(monthly_usd=1000, stop_roles=("ci",))) == [
         (
             "budget.stop_at_percent: roles are named, and no share of the budget that stops them; "
             "set stop_at_percent: 120, or take stop_roles out"
@@ -48,7 +48,7 @@ def test_roles_need_a_share() -> None:
 
 
 def test_a_stop_tells_somebody() -> None:
-    assert told(BudgetSpec(monthly_usd=1000, stop_at_percent=120, stop_roles=("ci",)), ObservabilitySpec()) == [
+    assert reported(BudgetSpec(monthly_usd=1000, stop_at_percent=120, stop_roles=("ci",)), ObservabilitySpec()) == [
         (
             "budget.stop_at_percent: AWS takes no budget action that tells nobody; "
             "name a mailto: address or an SNS topic in observability.alerts_to"
@@ -99,8 +99,8 @@ def test_a_budget_over_a_tag_is_told_to_read_zero_until_the_bill_knows_the_tag()
 )
 def test_it_is_told_which_account_may_watch_spend(kind: Any, expected: list[tuple[str, str]]) -> None:
     governance = GovernanceSpec(anomalies=kind)
-    told = problems(anomalies_are_watched_where_they_can_be, ("mailto:a@example.com",), governance=governance)
-    assert told == expected
+    reported = problems(anomalies_are_watched_where_they_can_be, ("mailto:a@example.com",), governance=governance)
+    assert reported == expected
 
 
 def test_a_monitor_that_would_tell_nobody_is_told() -> None:

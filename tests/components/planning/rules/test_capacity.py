@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from components.catalog import Catalog
-from tests.components.planning.pool_stacks import FINETUNE, IDS, PREPROCESS, PRETRAIN, told
+from tests.components.planning.pool_stacks import FINETUNE, IDS, PREPROCESS, PRETRAIN, reported
 
 BLOCK: dict[str, Any] = FINETUNE["capacity"]
 
@@ -289,7 +289,7 @@ ALL = [*RESERVATIONS, *BLOCKS, *SPOT, *ON_DEMAND]
     ("pool", "expected"), [(pool, expected) for _, pool, expected in ALL], ids=[name for name, _, _ in ALL]
 )
 def test_a_wrong_purchase_is_told_in_full(cat: Catalog, pool: dict[str, Any], expected: list[str]) -> None:
-    assert told(cat, pool) == expected
+    assert reported(cat, pool) == expected
 
 
 def test_a_reservation_belongs_to_one_pool(cat: Catalog) -> None:
@@ -300,7 +300,7 @@ def test_a_reservation_belongs_to_one_pool(cat: Catalog) -> None:
         "nodes": 10,
         "spares": 0,
     }
-    assert told(cat, PRETRAIN, other) == [
+    assert reported(cat, PRETRAIN, other) == [
         (
             'pools[1].capacity.ids[0]: "cr-1a1b2c3d4e5f60718" is used by pool "pretrain" already; give each pool'
             " reservations of its own"
@@ -309,18 +309,18 @@ def test_a_reservation_belongs_to_one_pool(cat: Catalog) -> None:
 
 
 def test_a_one_type_preprocessing_pool_is_fine_on_demand(cat: Catalog) -> None:
-    assert told(cat, {**PREPROCESS, "instance_types": ["m7i.8xlarge"]}, spot_preprocessing=False) == []
+    assert reported(cat, {**PREPROCESS, "instance_types": ["m7i.8xlarge"]}, spot_preprocessing=False) == []
 
 
 def test_blocks_that_follow_each_other_are_fine(cat: Catalog) -> None:
     one = (IDS[0], "2026-12-10T11:30:00Z", "2026-12-24T11:30:00Z", 32)
-    assert told(cat, blocks(32, one, (IDS[1], "2026-12-24T11:30:00Z", "2026-12-30T11:30:00Z", 32))) == []
+    assert reported(cat, blocks(32, one, (IDS[1], "2026-12-24T11:30:00Z", "2026-12-30T11:30:00Z", 32))) == []
 
 
 def test_more_than_thirty_node_groups_are_told_with_the_quota_to_ask_for(cat: Catalog) -> None:
     pools = [{**PREPROCESS, "name": f"prep{number}", "nodes": {"min": 451, "max": 500}} for number in range(15)]
     parts = ", ".join(f"prep{number} 2" for number in range(14))
-    assert told(cat, *pools) == [
+    assert reported(cat, *pools) == [
         (
             f"pools: warning: 31 managed node groups (system 1, {parts} and prep14 2) are more than the 30 that EKS "
             "allows a cluster; ask Service Quotas for 31 (eks L-6D54EA21) and acknowledge this, or use fewer pools and"

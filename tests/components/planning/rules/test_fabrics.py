@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from components.catalog import Catalog
-from tests.components.planning.pool_stacks import FINETUNE, PREPROCESS, PRETRAIN, told
+from tests.components.planning.pool_stacks import FINETUNE, PREPROCESS, PRETRAIN, reported
 
 SEVERAL = {key: value for key, value in FINETUNE.items() if key != "instance_type"} | {
     "capacity": {"kind": "on-demand"}
@@ -115,4 +115,4 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
     ("pool", "expected"), [(pool, expected) for _, pool, expected in CASES], ids=[name for name, _, _ in CASES]
 )
 def test_a_fabric_that_does_not_fit_is_told_in_full(cat: Catalog, pool: dict[str, Any], expected: list[str]) -> None:
-    assert told(cat, pool) == expected
+    assert reported(cat, pool) == expected

@@ -41,8 +41,8 @@ def of(made: StackSpec, cat: Catalog, *ids: str) -> list[Problem]:
 
 @pytest.mark.parametrize("fabric", ["infiniband", "roce"])
 def test_a_fabric_of_ones_own_machines_on_ec2_is_answered_with_one_that_the_type_has(cat: Catalog, fabric: str) -> None:
-    [told] = of(stack({**P5EN, "fabric": fabric}), cat, "fabric-unfit")
-    assert told.hint == "use fabric: efa, or tcp"
+    [reported] = of(stack({**P5EN, "fabric": fabric}), cat, "fabric-unfit")
+    assert reported.hint == "use fabric: efa, or tcp"
     for better in ("efa", "tcp"):
         assert of(stack({**P5EN, "fabric": better}), cat, "fabric-unfit") == []
 
@@ -55,10 +55,10 @@ def test_a_pool_that_no_zone_of_the_network_serves_gets_zones_to_add_and_never_a
         "nodes": {"min": 0, "max": 4},
     }
     moved = stack(pool, network={"zones": ["usw2-az1", "usw2-az2"]}, region="eu-north-1", cluster={})
-    told = of(moved, cat, "zone-without-type")
-    assert told
-    assert not [each.hint for each in told if "[]" in each.hint]
-    assert {each.hint for each in told if each.path.startswith("pools")} == {
+    reported = of(moved, cat, "zone-without-type")
+    assert reported
+    assert not [each.hint for each in reported if "[]" in each.hint]
+    assert {each.hint for each in reported if each.path.startswith("pools")} == {
         "add eun1-az1, eun1-az2 or eun1-az3 to network.zones and use it"
     }
     zones = ["eun1-az1", "eun1-az2"]
@@ -71,9 +71,9 @@ def test_a_pool_in_a_zone_that_is_not_there_is_told_so_and_nothing_is_to_follow_
     cat: Catalog, zones: list[str]
 ) -> None:
     lost = stack({**P5EN, "zone": "usw2-az7"}, network={"zones": zones}, storage=LUSTRE)
-    told = of(lost, cat, "zone-unknown", "zone-without-type", "lustre-zone")
-    assert [each.path for each in told if each.severity == "error"] == ["pools[0].zone"]
-    assert all("usw2-az7" not in each.hint for each in told)
+    reported = of(lost, cat, "zone-unknown", "zone-without-type", "lustre-zone")
+    assert [each.path for each in reported if each.severity == "error"] == ["pools[0].zone"]
+    assert all("usw2-az7" not in each.hint for each in reported)
     found = stack(P5EN, network={"zones": zones}, storage=LUSTRE)
     assert of(found, cat, "zone-without-type", "lustre-zone") == []
 

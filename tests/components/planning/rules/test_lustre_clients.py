@@ -30,7 +30,7 @@ def with_system(*pools: dict[str, Any], **words: Any) -> StackSpec:
     return stack(*pools, storage={"lustre": [{**FAST, **words}]})
 
 
-def told(spec: StackSpec) -> list[str]:
+def reported(spec: StackSpec) -> list[str]:
     rules = [each for each in registered() if each.check.__module__ == rules_lustre_clients.__name__]
     return [render(problem) for each in rules for problem in each.check(spec, CAT)]
 
@@ -56,7 +56,7 @@ def test_each_type_gives_lustre_the_interfaces_of_the_guide(instance_type: str, 
     """p6e-gb200 is said to give eight, and takes four."""
     spec = with_system(small(instance_type=instance_type))
     assert efa_clients.interfaces(spec, CAT) == {"pretrain": count}
-    assert told(spec) == []
+    assert reported(spec) == []
 
 
 def test_a_pool_with_fewer_interfaces_gives_no_more_than_it_has() -> None:
@@ -84,13 +84,13 @@ def test_pools_of_a_zone_share_the_connections_that_a_file_system_serves() -> No
     """100 nodes of each and 8 interfaces would be 1,600 connections; 5 of each are 1,000."""
     spec = with_system(small(nodes=100), {**FINETUNE, "nodes": {"min": 0, "max": 100}})
     assert efa_clients.interfaces(spec, CAT) == {"pretrain": 5, "finetune": 5}
-    assert told(spec) == []
+    assert reported(spec) == []
 
 
 def test_the_largest_pool_stays_on_tcp_where_not_every_node_can_have_one() -> None:
     spec = with_system(PRETRAIN, FINETUNE)
     assert efa_clients.interfaces(spec, CAT) == {"pretrain": 0, "finetune": 8}
-    assert told(spec) == [
+    assert reported(spec) == [
         (
             'storage.lustre[0].efa: note: the 1,250 nodes of "pretrain" reach "fast" over TCP: FSx serves 1,024 EFA'
             " interfaces of all clients together; nothing to do where TCP carries a node's share"
@@ -99,7 +99,7 @@ def test_the_largest_pool_stays_on_tcp_where_not_every_node_can_have_one() -> No
 
 
 def test_a_file_system_whose_only_pool_is_too_large_has_efa_for_nothing() -> None:
-    assert told(with_system(PRETRAIN)) == [
+    assert reported(with_system(PRETRAIN)) == [
         (
             'storage.lustre[0].efa: warning: the 1,250 nodes of "pretrain" reach "fast" over TCP: FSx serves 1,024 EFA'
             " interfaces of all clients together; use efa: false, or fewer nodes"
@@ -110,19 +110,19 @@ def test_a_file_system_whose_only_pool_is_too_large_has_efa_for_nothing() -> Non
 def test_an_image_without_a_shell_leaves_its_nodes_on_tcp() -> None:
     spec = with_system(small(image_family="BOTTLEROCKET_x86_64_NVIDIA"))
     assert efa_clients.interfaces(spec, CAT) == {}
-    assert told(spec) == [
+    assert reported(spec) == [
         (
             'storage.lustre[0].efa: warning: nodes of "pretrain" reach "fast" over TCP: '
             "BOTTLEROCKET_x86_64_NVIDIA runs "
             "no script, which would set LNet up for EFA; use AL2023_x86_64_NVIDIA for the pool, or efa: false"
         )
     ]
-    assert told(with_system(small(image_family="BOTTLEROCKET_x86_64_NVIDIA"), efa=False)) == []
-    assert told(with_system(small(image_family="BOTTLEROCKET_x86_64_NVIDEA"))) == []
+    assert reported(with_system(small(image_family="BOTTLEROCKET_x86_64_NVIDIA"), efa=False)) == []
+    assert reported(with_system(small(image_family="BOTTLEROCKET_x86_64_NVIDEA"))) == []
 
 
 def test_machines_without_efa_to_fsx_make_the_option_idle() -> None:
-    assert told(with_system(small(instance_type="p4d.24xlarge"))) == [
+    assert reported(with_system(small(instance_type="p4d.24xlarge"))) == [
         (
             "storage.lustre[0].efa: warning: p4d.24xlarge can't reach FSx over EFA, so its throughput stays that of "
             "TCP; use efa: false"
@@ -131,4 +131,4 @@ def test_machines_without_efa_to_fsx_make_the_option_idle() -> None:
 
 
 def test_an_unknown_type_is_another_rules_business() -> None:
-    assert told(with_system(small(instance_type="p5.48xlarg"))) == []
+    assert reported(with_system(small(instance_type="p5.48xlarg"))) == []

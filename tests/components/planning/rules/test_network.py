@@ -366,15 +366,15 @@ def test_more_nodes_than_any_range_holds_are_told_how_many_fit_and_each_way_out_
 def test_four_hundred_nodes_without_cards_fit_a_range_of_their_own() -> None:
     network = {"zones": ("usw2-az1", "usw2-az2", "usw2-az3"), "node_cidr": "100.66.0.0/16"}
 
-    def told(count: int, **more: str) -> list[str]:
+    def reported(count: int, **more: str) -> list[str]:
         pools = (_preprocessing(count, *network["zones"]),)
         return [each for rule in ALL for each in said(rule, stack({**network, **more}, pools=pools))]
 
-    assert told(400) == []
-    assert told(732) == []
-    assert any("100.66.0.0/16 is too small" in each for each in told(740))
-    assert any("100.66.0.0/18 is too small" in each for each in told(400, node_cidr="100.66.0.0/18"))
-    assert any("overlaps network.node_cidr" in each for each in told(4, node_cidr="100.64.0.0/18"))
+    assert reported(400) == []
+    assert reported(732) == []
+    assert any("100.66.0.0/16 is too small" in each for each in reported(740))
+    assert any("100.66.0.0/18 is too small" in each for each in reported(400, node_cidr="100.66.0.0/18"))
+    assert any("overlaps network.node_cidr" in each for each in reported(4, node_cidr="100.64.0.0/18"))
 
 
 def test_four_zones_with_a_gateway_each_are_accepted() -> None:

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from components.catalog import Catalog
-from tests.components.planning.pool_stacks import FINETUNE, IDS, PREPROCESS, PRETRAIN, told
+from tests.components.planning.pool_stacks import FINETUNE, IDS, PREPROCESS, PRETRAIN, reported
 
 
 def test_the_three_pools_of_the_design_have_no_problems(cat: Catalog) -> None:
-    assert told(cat, PRETRAIN, FINETUNE, PREPROCESS) == []
+    assert reported(cat, PRETRAIN, FINETUNE, PREPROCESS) == []
 
 
 CASES: list[tuple[str, dict[str, Any], list[str]]] = [
@@ -307,12 +307,12 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
     ("pool", "expected"), [(pool, expected) for _, pool, expected in CASES], ids=[name for name, _, _ in CASES]
 )
 def test_a_wrong_pool_is_told_in_full(cat: Catalog, pool: dict[str, Any], expected: list[str]) -> None:
-    assert told(cat, pool) == expected
+    assert reported(cat, pool) == expected
 
 
 def test_two_pools_of_one_name_name_the_first(cat: Catalog) -> None:
     twin = {**FINETUNE, "name": "pretrain"}
-    assert told(cat, PRETRAIN, twin) == [
+    assert reported(cat, PRETRAIN, twin) == [
         'pools[1].name: the name "pretrain" is taken by pools[0]; names of pools are unique in the stack'
     ]
 
@@ -321,11 +321,11 @@ def test_a_newer_release_is_told_and_not_applied(cat: Catalog) -> None:
     images = replace(cat.images, releases=MappingProxyType({"al2023": MappingProxyType({"1.35": "1.35.3-20260820"})}))
     later = replace(cat, images=images)
     pinned = {**PRETRAIN, "image_release": "1.35.2-20260714"}
-    assert told(later, pinned) == [
+    assert reported(later, pinned) == [
         (
             'pools[0].image_release: note: release "1.35.2-20260714" has a successor in the catalog; '
             'try image_release: "1.35.3-20260820" on one pool first'
         )
     ]
     newest = cat.images.release("AL2023_x86_64_NVIDIA", "1.35")
-    assert told(cat, {**PRETRAIN, "image_release": newest}) == []
+    assert reported(cat, {**PRETRAIN, "image_release": newest}) == []

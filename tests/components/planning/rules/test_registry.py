@@ -35,7 +35,7 @@ CONFIG = {
 }
 
 
-def told(folder: Path, **config: object) -> list[str]:
+def reported(folder: Path, **config: object) -> list[str]:
     """Errors and warnings of the smallest stack file with these sections, without their places."""
     path = folder / "Pulumi.t.yaml"
     path.write_text(
@@ -53,7 +53,7 @@ def test_a_broken_pool_hides_no_problem_of_the_others_and_of_the_queues(tmp_path
         | {"nodes": {"min": 3, "max": 2}},
     ]
     queues = [{"name": "all", "pool": "nope"}, {"name": "other", "pool": "second"}]
-    assert sorted(told(tmp_path, pools=pools, queues=queues)) == [
+    assert sorted(reported(tmp_path, pools=pools, queues=queues)) == [
         (
             'pools[0].name: warning: no queue hands out the 16 cards of pool "train": no task can run there; '
             "add {name: train, pool: train} to queues"
@@ -73,21 +73,21 @@ def test_a_broken_pool_hides_no_problem_of_the_others_and_of_the_queues(tmp_path
 
 
 def test_an_item_that_is_no_mapping_leaves_the_others_in_their_places(tmp_path: Path) -> None:
-    assert told(tmp_path, pools=[5, {**POOL, "instance_type": "p5.48xlargee"}]) == [
+    assert reported(tmp_path, pools=[5, {**POOL, "instance_type": "p5.48xlargee"}]) == [
         "pools[0]: 5 is a number; a mapping of keys to values is wanted",
         'pools[1].instance_type: "p5.48xlargee" is not in the catalog; did you mean "p5.48xlarge"?',
     ]
 
 
 def test_a_zone_outside_the_network_is_told_while_the_type_is_unknown(tmp_path: Path) -> None:
-    assert told(tmp_path, pools=[{**POOL, "instance_type": "p5.48xlargee", "zone": "usw2-az4"}]) == [
+    assert reported(tmp_path, pools=[{**POOL, "instance_type": "p5.48xlargee", "zone": "usw2-az4"}]) == [
         'pools[0].instance_type: "p5.48xlargee" is not in the catalog; did you mean "p5.48xlarge"?',
         "pools[0].zone: usw2-az4 is not among the network's zones (usw2-az1, usw2-az2); use usw2-az1 or usw2-az2",
     ]
 
 
 def test_two_pools_of_one_name_are_told_once(tmp_path: Path) -> None:
-    assert told(tmp_path, pools=[POOL, {**POOL, "nodes": {"min": 0, "max": 1}}]) == [
+    assert reported(tmp_path, pools=[POOL, {**POOL, "nodes": {"min": 0, "max": 1}}]) == [
         'pools[1].name: the name "train" is taken by pools[0]; names of pools are unique in the stack'
     ]
 
@@ -151,12 +151,12 @@ BADLY_SHAPED = {
 def test_no_rule_computes_with_what_stands_in_for_a_badly_shaped_value(
     tmp_path: Path, config: dict[str, object], expected: str
 ) -> None:
-    assert told(tmp_path, **config) == [expected]
+    assert reported(tmp_path, **config) == [expected]
 
 
 def test_an_acknowledgement_without_a_reason_accepts_nothing_and_keeps_the_others(tmp_path: Path) -> None:
     first, second = {"id": "a", "path": "b"}, {"id": "c", "path": "d", "reason": "e"}
-    assert told(tmp_path, acknowledged=[first, second]) == [
+    assert reported(tmp_path, acknowledged=[first, second]) == [
         "acknowledged[0].reason: is missing; why it is accepted",
         "acknowledged[1]: warning: no warning c is raised at d; take the acknowledgement out",
     ]
@@ -185,7 +185,7 @@ def test_a_pool_without_a_zone_in_an_unknown_region_hears_nothing_about_the_regi
 
 def test_tags_that_are_set_here_are_told_to_be_lost(tmp_path: Path) -> None:
     lost = "is lost; choose another key, or take it out"
-    assert told(tmp_path, tags={"Name": "mine", "stack": "ours", "owner": "me"}) == [
+    assert reported(tmp_path, tags={"Name": "mine", "stack": "ours", "owner": "me"}) == [
         f'tags.Name: warning: the tag "Name" is set here on every resource, and the value "mine" {lost}',
         f'tags.stack: warning: the tag "stack" is set here on every resource, and the value "ours" {lost}',
     ]
@@ -198,7 +198,9 @@ def test_a_block_in_a_year_that_cannot_be_is_told_before_anything_is_computed_fr
         "start": "0001-01-01T00:00:00+14:00",
         "end": "9999-12-31T23:59:59Z",
     }
-    assert told(tmp_path, pools=[{**POOL, "instance_type": "p5.48xlarge", "zone": "usw2-az2", "capacity": block}]) == [
+    assert reported(
+        tmp_path, pools=[{**POOL, "instance_type": "p5.48xlarge", "zone": "usw2-az2", "capacity": block}]
+    ) == [
         (
             "pools[0].capacity.end: the block's end lies in the year 9999; write the reservation's, such as"
             " 2026-12-10T11:30:00Z"
@@ -214,7 +216,7 @@ def test_more_nodes_than_a_cluster_takes_are_told_at_the_largest_pool(tmp_path: 
     pools = [{**POOL, "nodes": {"min": 0, "max": 60_000}}, {**POOL, "name": "more", "nodes": {"min": 0, "max": 70_000}}]
     assert (
         "pools[1].nodes: the pools have 130,000 nodes, and a cluster of EKS takes at most 100,000; "
-        'use fewer nodes in pool "more", or several stacks' in told(tmp_path, pools=pools)
+        'use fewer nodes in pool "more", or several stacks' in reported(tmp_path, pools=pools)
     )
 
 
@@ -238,7 +240,7 @@ def test_a_stack_name_that_no_cluster_can_have_names_its_file(tmp_path: Path, na
 def test_a_queue_too_large_is_told_at_its_own_place_beside_a_pool_that_cannot_be_read(tmp_path: Path) -> None:
     pools = [{**POOL, "name": "first", "nodes": "many"}, {**POOL, "name": "second", "nodes": {"min": 0, "max": 2}}]
     queues = [{"name": "a", "pool": "first", "cards": 8}, {"name": "b", "pool": "second", "cards": 800}]
-    assert [each.partition(":")[0] for each in told(tmp_path, pools=pools, queues=queues)] == [
+    assert [each.partition(":")[0] for each in reported(tmp_path, pools=pools, queues=queues)] == [
         "pools[0].nodes",
         "queues[1].cards",
     ]

@@ -36,7 +36,7 @@ def stack(storage: dict[str, Any], **rest: Any) -> StackSpec:
     return reading.stack
 
 
-def told(storage: dict[str, Any], **rest: Any) -> list[str]:
+def reported(storage: dict[str, Any], **rest: Any) -> list[str]:
     """What the rules of this module say, in the order of their names in the module."""
     spec = stack(storage, **rest)
     rules = [each for each in registered() if each.check.__module__ in (rules_lustre.__name__, rules_storage.__name__)]
@@ -45,7 +45,7 @@ def told(storage: dict[str, Any], **rest: Any) -> list[str]:
 
 
 def lustre(**words: Any) -> list[str]:
-    return told({"lustre": [{"name": "train", "zone": "usw2-az3", **words}]})
+    return reported({"lustre": [{"name": "train", "zone": "usw2-az3", **words}]})
 
 
 @pytest.mark.parametrize(
@@ -463,27 +463,27 @@ TWO = {"zone": "usw2-az3", "capacity_gib": 1200, "throughput_mbps_per_tib": 125}
 
 
 def test_file_systems_have_names_of_their_own() -> None:
-    assert told({"lustre": [{"name": "train", **TWO}, {"name": "train", **TWO}]}) == [
+    assert reported({"lustre": [{"name": "train", **TWO}, {"name": "train", **TWO}]}) == [
         (
             'storage.lustre[1].name: the name "train" is taken by storage.lustre[0]; names of file systems are unique '
             "in the stack"
         )
     ]
-    assert told({"lustre": [{"name": "datasets", **TWO}]}) == [
+    assert reported({"lustre": [{"name": "datasets", **TWO}]}) == [
         'storage.lustre[0].name: "datasets" is the name of a claim that every stack has; use another, such as train'
     ]
 
 
 def test_the_file_system_lies_beside_the_training_pool() -> None:
     elsewhere = {"name": "train", **TWO, "zone": "usw2-az2"}
-    assert told({"lustre": [elsewhere]}) == [
+    assert reported({"lustre": [elsewhere]}) == [
         (
             'storage.lustre[0].zone: "train" lies in usw2-az2, the pool "train" in usw2-az3, so that every '
             "read crosses zones and is charged; use usw2-az3, or move the pool"
         )
     ]
     over_efa = elsewhere | {"efa": True, "capacity_gib": 38400}
-    assert told({"lustre": [over_efa]}) == [
+    assert reported({"lustre": [over_efa]}) == [
         (
             'storage.lustre[0].zone: "train" lies in usw2-az2, the pool "train" in usw2-az3, where EFA does '
             "not reach it; use usw2-az3, or move the pool"
@@ -492,12 +492,12 @@ def test_the_file_system_lies_beside_the_training_pool() -> None:
 
 
 def test_a_second_file_system_may_lie_where_other_pools_are() -> None:
-    assert told({"lustre": [{"name": "train", **TWO}, {"name": "tests", **TWO, "zone": "usw2-az2"}]}) == []
+    assert reported({"lustre": [{"name": "train", **TWO}, {"name": "tests", **TWO, "zone": "usw2-az2"}]}) == []
 
 
 def test_the_zone_is_one_of_the_networks() -> None:
     assert (
-        told({"lustre": [{"name": "train", **TWO, "zone": "usw2-az1"}]})[0]
+        reported({"lustre": [{"name": "train", **TWO, "zone": "usw2-az1"}]})[0]
         == "storage.lustre[0].zone: usw2-az1 is not one of the network's zones; use usw2-az3"
     )
 
@@ -513,11 +513,11 @@ def test_too_small_for_the_dataset_warns_with_the_arithmetic() -> None:
         "storage.lustre[0].capacity_gib: warning: 57,600 GiB are less than 2 x 31,000 = 62,000 GiB, the dataset and its"
         " like again for checkpoints; use 67200"
     )
-    assert told(storage) == [said]
+    assert reported(storage) == [said]
     storage["lustre"][0]["links"] = [DATA]  # type: ignore[index]
-    assert told(storage) == [said]
+    assert reported(storage) == [said]
     storage["lustre"][0]["capacity_gib"] = 67200  # type: ignore[index]
-    assert told(storage) == []
+    assert reported(storage) == []
 
 
 def test_only_the_file_system_of_the_dataset_must_hold_it() -> None:
@@ -525,24 +525,24 @@ def test_only_the_file_system_of_the_dataset_must_hold_it() -> None:
         "datasets": {"size_gib": 1000},
         "lustre": [{"name": "big", **TWO, "capacity_gib": 2400}, {"name": "small", **TWO}],
     }
-    assert told(storage) == []
+    assert reported(storage) == []
 
 
 def test_the_copy_lies_in_a_region_that_exists_and_in_the_same_partition() -> None:
-    assert told({"checkpoints": {"replicate_to": "us-moon-1"}}) == [
+    assert reported({"checkpoints": {"replicate_to": "us-moon-1"}}) == [
         (
             'storage.checkpoints.replicate_to: "us-moon-1" is no region that the catalog knows; '
             "use another region, such "
             "as us-east-2"
         )
     ]
-    assert told({"checkpoints": {"replicate_to": "eu-centrale-1"}}) == [
+    assert reported({"checkpoints": {"replicate_to": "eu-centrale-1"}}) == [
         (
             'storage.checkpoints.replicate_to: "eu-centrale-1" is no region that the catalog knows; did you mean'
             ' "eu-central-1"?'
         )
     ]
-    assert told({"checkpoints": {"replicate_to": "cn-north-1"}}) == [
+    assert reported({"checkpoints": {"replicate_to": "cn-north-1"}}) == [
         (
             "storage.checkpoints.replicate_to: cn-north-1 and us-west-2 belong to two partitions of AWS, "
             "and S3 copies nothing from one to the other; use another region, such as us-east-2"
@@ -551,22 +551,22 @@ def test_the_copy_lies_in_a_region_that_exists_and_in_the_same_partition() -> No
 
 
 def test_the_copy_lies_in_another_region() -> None:
-    assert told({"checkpoints": {"replicate_to": "us-west-2"}}) == [
+    assert reported({"checkpoints": {"replicate_to": "us-west-2"}}) == [
         (
             "storage.checkpoints.replicate_to: the copy of the checkpoints would lie in us-west-2, beside the "
             "originals; use another region, such as us-east-2"
         )
     ]
-    assert told({"checkpoints": {"replicate_to": "us-east-2"}}) == []
+    assert reported({"checkpoints": {"replicate_to": "us-east-2"}}) == []
 
 
 def test_secrets_are_for_registries_that_ask() -> None:
     secret = "arn:aws:secretsmanager:us-west-2:111122223333:secret:ecr-pullthroughcache/x-AbCdEf"
-    assert told({"registry": {"credentials": {"ghcr.io": secret}}}) == []
-    assert told({"registry": {"credentials": {"quay.io": secret}}}) == [
+    assert reported({"registry": {"credentials": {"ghcr.io": secret}}}) == []
+    assert reported({"registry": {"credentials": {"quay.io": secret}}}) == [
         'storage.registry.credentials.quay.io: "quay.io" asks for no credential; take it out'
     ]
-    assert told({"registry": {"credentials": {"ghcr.i": secret}}}) == [
+    assert reported({"registry": {"credentials": {"ghcr.i": secret}}}) == [
         (
             'storage.registry.credentials.ghcr.i: "ghcr.i" is not reached by ECR\'s pull-through cache; did you mean'
             ' "ghcr.io"?'
@@ -575,14 +575,14 @@ def test_secrets_are_for_registries_that_ask() -> None:
 
 
 def test_images_to_fetch_early_are_named_below_the_accounts_registry() -> None:
-    assert told({"registry": {"preload": ["trainer:prod-1.4"]}}) == []
-    assert told({"registry": {"preload": ["nvcr.io/nvidia/pytorch:25.01"]}}) == [
+    assert reported({"registry": {"preload": ["trainer:prod-1.4"]}}) == []
+    assert reported({"registry": {"preload": ["nvcr.io/nvidia/pytorch:25.01"]}}) == [
         (
             'storage.registry.preload[0]: "nvcr.io/nvidia/pytorch:25.01" names a registry; images are fetched from the'
             " account's own; use nvidia/pytorch:25.01"
         )
     ]
-    assert told({"registry": {"preload": ["trainer"]}}) == [
+    assert reported({"registry": {"preload": ["trainer"]}}) == [
         (
             'storage.registry.preload[0]: "trainer" has neither tag nor digest, and tags of this registry never move to'
             ' mean "the newest"; use trainer:prod-1.0, or a digest'

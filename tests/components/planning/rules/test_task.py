@@ -281,9 +281,9 @@ def test_a_dataset_that_nothing_stages_is_told() -> None:
 
 
 def test_a_split_of_any_size_is_judged_at_once_and_hears_only_of_nodes_that_the_pool_has():
-    told = said(SMALL_TASK + "parallelism: {tensor: 10000000}\n")
+    reported = said(SMALL_TASK + "parallelism: {tensor: 10000000}\n")
     assert (
-        told[0]
+        reported[0]
         == "parallelism: tensor 10000000 x pipeline 1 x context 1 = 10000000 does not divide 2 nodes x 8 = 16 cards: "
         "data-parallel ranks would be 0.00; use another split"
     )
@@ -311,11 +311,14 @@ def test_words_that_replace_what_the_job_sets_are_told_with_both_values() -> Non
         pools=pools + " capacity: {kind: on-demand}}]", queues="[{name: train, pool: train, cards: 16}]"
     )
     made = task_of(SMALL_TASK + f"environment: {words}\n")
-    told = {each.path: each for each in check_task(made, declared, CAT) if each.id.startswith("task-environment")}
-    assert {path: each.severity for path, each in told.items()} == {
+    reported = {each.path: each for each in check_task(made, declared, CAT) if each.id.startswith("task-environment")}
+    assert {path: each.severity for path, each in reported.items()} == {
         f"environment.{name}": "warning" for name in ("NPROC_PER_NODE", "MASTER_ADDR", "NCCL_NET", "FI_PROVIDER")
     }
-    assert told["environment.NPROC_PER_NODE"].said == 'NPROC_PER_NODE is set by the job to "8", and "1" takes its place'
+    assert (
+        reported["environment.NPROC_PER_NODE"].said
+        == 'NPROC_PER_NODE is set by the job to "8", and "1" takes its place'
+    )
 
 
 @pytest.mark.parametrize(
@@ -332,8 +335,8 @@ def test_words_that_replace_what_the_job_sets_are_told_with_both_values() -> Non
 def test_one_network_domain_is_required_only_where_nodes_have_one(pool: str, why: str):
     required = SMALL_TASK.replace("nodes: 2}", "nodes: 2, placement: required}")
     given = stack_of(pools=f"[{pool}]", queues="[{name: q, pool: train}]")
-    told = [each for each in said(required, given) if each.startswith("resources.placement")]
-    assert len(told) == 1
-    assert why in told[0]
+    reported = [each for each in said(required, given) if each.startswith("resources.placement")]
+    assert len(reported) == 1
+    assert why in reported[0]
     assert not [each for each in said(SMALL_TASK, given) if each.startswith("resources.placement")]
     assert not [each for each in said(required) if each.startswith("resources.placement")]

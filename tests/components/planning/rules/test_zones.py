@@ -10,7 +10,7 @@ from components.catalog import Catalog
 from components.planning import addresses, placement, rules
 from components.planning.address_needs import compute_needs
 from components.problems import errors
-from tests.components.planning.pool_stacks import FINETUNE, PREPROCESS, PRETRAIN, stack, told
+from tests.components.planning.pool_stacks import FINETUNE, PREPROCESS, PRETRAIN, reported, stack
 
 NO_ZONE = {key: value for key, value in PRETRAIN.items() if key != "zone"}
 
@@ -93,15 +93,15 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
     ("pool", "expected"), [(pool, expected) for _, pool, expected in CASES], ids=[name for name, _, _ in CASES]
 )
 def test_a_misplaced_pool_is_told_in_full(cat: Catalog, pool: dict[str, Any], expected: list[str]) -> None:
-    assert told(cat, pool) == expected
+    assert reported(cat, pool) == expected
 
 
 def test_the_only_zone_of_a_network_needs_no_naming(cat: Catalog) -> None:
-    assert told(cat, NO_ZONE, network={"zones": ["usw2-az3"]}) == []
+    assert reported(cat, NO_ZONE, network={"zones": ["usw2-az3"]}) == []
 
 
 def test_a_pool_without_cards_spreads_over_all_zones(cat: Catalog) -> None:
-    assert told(cat, FINETUNE, PREPROCESS) == []
+    assert reported(cat, FINETUNE, PREPROCESS) == []
 
 
 EAST = {"region": "us-east-1", "cluster": {}}

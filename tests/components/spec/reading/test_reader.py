@@ -24,13 +24,13 @@ config:
 """
 
 
-def told(text: str) -> list[str]:
+def reported(text: str) -> list[str]:
     return [render(each) for each in in_file_order(read_text(text, "Pulumi.t.yaml").problems)]
 
 
 def changed(old: str, new: str) -> list[str]:
     assert old in GOOD, old
-    return told(GOOD.replace(old, new))
+    return reported(GOOD.replace(old, new))
 
 
 def read(text: str) -> Reading:
@@ -189,13 +189,13 @@ def test_booleans_accept_what_pulumi_config_set_writes(word: str) -> None:
     ],
 )
 def test_every_other_spelling_of_a_boolean_is_refused_naming_the_type(word: str, shown: str) -> None:
-    assert told(GOOD + f"  trainshed:spot_preprocessing: {word}\n") == [
+    assert reported(GOOD + f"  trainshed:spot_preprocessing: {word}\n") == [
         f"Pulumi.t.yaml:12:33 spot_preprocessing: {shown}; a boolean is wanted: true or false"
     ]
 
 
 def test_an_unquoted_version_is_refused_because_yaml_loses_its_last_digit() -> None:
-    assert told(GOOD + "  trainshed:cluster: {version: 1.30}\n") == [
+    assert reported(GOOD + "  trainshed:cluster: {version: 1.30}\n") == [
         (
             "Pulumi.t.yaml:12:32 cluster.version: 1.3 is a number; YAML reads an unquoted 1.30 "
             "as the number 1.3; write "
@@ -205,24 +205,24 @@ def test_an_unquoted_version_is_refused_because_yaml_loses_its_last_digit() -> N
 
 
 def test_an_unquoted_tag_value_is_refused_naming_the_type() -> None:
-    assert told(GOOD + "  trainshed:tags: {cost-center: 4711}\n") == [
+    assert reported(GOOD + "  trainshed:tags: {cost-center: 4711}\n") == [
         "Pulumi.t.yaml:12:33 tags.cost-center: 4711 is a number; text is wanted: put it in quotes"
     ]
 
 
 def test_a_reservation_id_key_in_another_case_is_not_dropped_in_silence() -> None:
     text = GOOD + "      capacity: {kind: reservation, Ids: [cr-0a1b2c3d4e5f60718]}\n"
-    assert told(text) == ['Pulumi.t.yaml:12:37 pools[0].capacity.Ids: "Ids" is not a key here; did you mean "ids"?']
+    assert reported(text) == ['Pulumi.t.yaml:12:37 pools[0].capacity.Ids: "Ids" is not a key here; did you mean "ids"?']
 
 
 def test_an_unknown_kind_of_capacity_names_the_nearest() -> None:
-    assert told(GOOD + "      capacity: {kind: blok}\n") == [
+    assert reported(GOOD + "      capacity: {kind: blok}\n") == [
         'Pulumi.t.yaml:12:24 pools[0].capacity.kind: "blok" is not a kind; did you mean "block"?'
     ]
 
 
 def test_a_capacity_without_a_kind_lists_the_kinds() -> None:
-    assert told(GOOD + "      capacity: {id: cr-0a1b2c3d4e5f60718}\n") == [
+    assert reported(GOOD + "      capacity: {id: cr-0a1b2c3d4e5f60718}\n") == [
         "Pulumi.t.yaml:12:17 pools[0].capacity.kind: is missing; use one of: on-demand, reservation, block, spot"
     ]
 
@@ -237,7 +237,7 @@ def test_all_problems_come_at_once_in_the_order_of_the_file() -> None:
     text = (
         GOOD.replace("environment: dev", "environment: prd").replace("nodes: 2", "nodes: x").replace("zones:", "zons:")
     )
-    assert told(text) == [
+    assert reported(text) == [
         'Pulumi.t.yaml:3:26 environment: "prd" is not one of dev, staging, prod or standby; did you mean "prod"?',
         "Pulumi.t.yaml:5:5 network.zones: is missing; zone ids the cluster spans, such as [usw2-az2, usw2-az3]",
         'Pulumi.t.yaml:5:5 network.zons: "zons" is not a key here; did you mean "zones"?',
@@ -256,7 +256,7 @@ def test_a_text_that_is_no_yaml_names_line_and_column() -> None:
 
 
 def test_an_empty_file_shows_the_smallest_that_works() -> None:
-    assert told("") == [
+    assert reported("") == [
         (
             "the stack file Pulumi.t.yaml is empty; the smallest has aws:region, trainshed:environment, "
             "trainshed:network with zones, and one pool in trainshed:pools"
@@ -265,7 +265,7 @@ def test_an_empty_file_shows_the_smallest_that_works() -> None:
 
 
 def test_settings_outside_config_are_told() -> None:
-    assert told("trainshed:pools: []\n") == [
+    assert reported("trainshed:pools: []\n") == [
         (
             "Pulumi.t.yaml:1:1 config: a stack file holds its settings under config:; the smallest has aws:region,"
             " trainshed:environment, trainshed:network with zones, and one pool in trainshed:pools"
@@ -307,7 +307,7 @@ config:
     ]
     assert "abcd" not in repr(reading.stack)
     assert "abcd" not in str(reading.stack and reading.stack.model_dump(mode="json", warnings=False))
-    wrong = told(text.replace('{secure: "v1:abcd:efgh"}', "[hush-hush]"))
+    wrong = reported(text.replace('{secure: "v1:abcd:efgh"}', "[hush-hush]"))
     assert wrong[0] == "Pulumi.t.yaml:3:51 form.kubeconfig: a secret is of another type; text is wanted"
     assert not any("hush" in line for line in wrong)
 
@@ -317,7 +317,7 @@ def test_times_need_a_zone() -> None:
         GOOD + "      capacity: {kind: block, id: cr-0a1b2c3d4e5f60718, start: 2026-12-10T11:30:00, end:"
         " 2026-12-24T11:30:00Z}\n"
     )
-    assert told(text) == [
+    assert reported(text) == [
         (
             "Pulumi.t.yaml:12:64 pools[0].capacity.start: has no time zone; a time with its zone is wanted, such as"
             " 2026-12-10T11:30:00Z"
@@ -330,4 +330,4 @@ def test_anchors_and_merges_are_followed_to_their_places() -> None:
         GOOD.replace("    - name: train\n", "    - &base\n      name: train\n")
         + "    - {<<: *base, name: second, nodes: no}\n"
     )
-    assert told(text) == ['Pulumi.t.yaml:13:40 pools[1].nodes: "no" is text; a whole number is wanted']
+    assert reported(text) == ['Pulumi.t.yaml:13:40 pools[1].nodes: "no" is text; a whole number is wanted']

@@ -14,7 +14,7 @@ HEAD = "config:\n  trainshed:environment: prod\n"
 KNOWN = secrets.names(StackSpec)
 
 
-def told(text: str) -> list[str]:
+def reported(text: str) -> list[str]:
     return [render(each) for each in in_file_order(read_text(text, "Pulumi.t.yaml").problems)]
 
 
@@ -36,20 +36,20 @@ def test_the_kubeconfig_is_the_stack_files_secret() -> None:
     ],
 )
 def test_a_secret_inside_a_badly_shaped_value_is_not_shown(form: str, expected: str) -> None:
-    found = told(f"{HEAD}  trainshed:form: {form}\n")
+    found = reported(f"{HEAD}  trainshed:form: {form}\n")
     assert f"Pulumi.t.yaml:3:19 form: {expected}" in found
     assert "hunter2" not in str(found)
 
 
 def test_a_kubeconfig_in_the_clear_is_told_with_the_command_that_encrypts_it() -> None:
     text = HEAD + "  trainshed:form: {kind: self-hosted, kubeconfig: hunter2}\n"
-    assert told(text) == [
+    assert reported(text) == [
         (
             "Pulumi.t.yaml:3:51 form.kubeconfig: warning: is a secret, but stands here as readable text; "
             "encrypt it: pulumi config set --secret --path trainshed:form.kubeconfig < FILE"
         )
     ]
-    assert told(text.replace("hunter2", '{secure: "v1:abcd:efgh"}')) == []
+    assert reported(text.replace("hunter2", '{secure: "v1:abcd:efgh"}')) == []
 
 
 def test_an_engine_that_calls_the_form_secret_has_it_encrypted() -> None:
