@@ -49,6 +49,7 @@ def _on_aws(settings: Settings) -> Built:
     karpenter = on_aws.karpenter(settings, network, cluster, pools, mirror, both)
     queueing = in_cluster.queueing(settings, namespaces, mirror, cluster.ready, both)
     in_cluster.block_clock(settings, queueing, mirror, both)
+    in_cluster.node_health(settings, namespaces, registry.prefix, mirror, cluster.ready, both)
     return Built(
         network=network,
         registry=registry,
@@ -72,5 +73,6 @@ def _on_hosts(settings: Settings, form: SelfHosted) -> Built:
     volumes = in_cluster.volumes(settings, namespaces, form.registry or "", {}, [], inside)
     devices = in_cluster.devices(settings, form.registry or "", [], inside)
     queueing = in_cluster.queueing(settings, namespaces, form.registry, [], inside)
+    in_cluster.node_health(settings, namespaces, form.registry, form.registry, [], inside)
     watched = in_cluster.observability(settings, namespaces, form.registry or "", None, [], inside)
     return Built(namespaces=namespaces, volumes=volumes, devices=devices, queueing=queueing, observability=watched)

@@ -12,6 +12,7 @@ from components.cluster import Cluster
 from components.in_cluster.block_clock import BlockClock, BlockClockArgs
 from components.in_cluster.devices import Devices, DevicesArgs
 from components.in_cluster.namespaces import Namespaces, NamespacesArgs
+from components.in_cluster.node_health import NodeHealth, NodeHealthArgs
 from components.in_cluster.observability import Observability, ObservabilityArgs
 from components.in_cluster.people import People, PeopleArgs
 from components.in_cluster.queueing import Queueing, QueueingArgs
@@ -105,6 +106,25 @@ def volumes(
         after=after,
     )
     return Volumes("volumes", args, opts)
+
+
+def node_health(
+    settings: Settings,
+    made: Namespaces,
+    prefix: pulumi.Input[str] | None,
+    mirror: pulumi.Input[str] | None,
+    after: Sequence[pulumi.Resource],
+    opts: pulumi.ResourceOptions,
+) -> NodeHealth:
+    """What takes sick nodes out of service and lets them in again."""
+    args = NodeHealthArgs(
+        spec=settings.valid,
+        catalog=settings.catalog,
+        registry_prefix=prefix,
+        mirror=mirror,
+        after=[*after, *(made.namespaces[name] for name in made.job_namespaces)],
+    )
+    return NodeHealth("node-health", args, opts)
 
 
 def block_clock(

@@ -29,7 +29,8 @@ from components.spec.reading.scalars import json_number
 from components.spec.stack import StackSpec
 
 ROOT = Path(__file__).resolve().parent.parent
-STACKS = ROOT / "stacks"
+# The checkout's own stacks; where the package is installed from a wheel, those of the folder it is used in.
+STACKS = ROOT / "stacks" if (ROOT / "stacks").is_dir() else Path("stacks")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,4 +203,5 @@ def _source(name: str, config: Mapping[str, Any]) -> Document | None:
     path = STACKS / f"Pulumi.{name}.yaml"
     if not path.is_file() or not any(key.startswith(f"{PROJECT}:") for key in config):
         return None
-    return document.read(path.read_text(encoding="utf-8"), str(path.relative_to(ROOT)))
+    shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+    return document.read(path.read_text(encoding="utf-8"), str(shown))

@@ -101,6 +101,9 @@ class Accelerator:
     telemetry: Telemetry | None = None
     # The name of its device files in workload/preflight/gate.py; None where that program doesn't know them.
     gate_kind: str | None = None
+    # A command that fails on a node whose cards don't answer, and what its container must have set.
+    probe: str | None = None
+    probe_environment: Mapping[str, str] = field(default_factory=lambda: NOTHING)
     # What EFA's environment adds for these cards, and what it adds where only PCIe joins them.
     efa_environment: Mapping[str, str] = field(default_factory=lambda: NOTHING)
     efa_environment_of_pcie: Mapping[str, str] = field(default_factory=lambda: NOTHING)

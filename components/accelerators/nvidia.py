@@ -87,6 +87,9 @@ NVIDIA = Accelerator(
     collective_backend="nccl",
     device_plugin=PLUGIN,
     gate_kind="nvidia",
+    probe="nvidia-smi",
+    # The container toolkit then brings nvidia-smi and the library it asks.
+    probe_environment=MappingProxyType({"NVIDIA_DRIVER_CAPABILITIES": "utility"}),
     environment=MappingProxyType(
         {
             "NCCL_DEBUG": "WARN",

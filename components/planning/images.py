@@ -35,6 +35,9 @@ FOLDERS: Final = {
 UPSTREAMS: Final = {"docker.io": "registry-1.docker.io"}
 # Controllers, which reach their publishers through NAT where there is one.
 _CONTROLLERS: Final = ("jobset", "kueue")
+# Of the quarantine controller and of the checks of nodes that it has taken out.
+_HEALTH_CONTROLLER: Final = "python"
+_HEALTH_CHECK: Final = "amazonlinux"
 # What the chart of the monitoring stack runs beside the node exporter.
 MONITORING: Final = (
     "alertmanager",
@@ -142,12 +145,14 @@ def needed(stack: StackSpec, cat: Catalog) -> tuple[Mirrored, ...]:
     """
     if isinstance(stack.form, SelfHosted):
         # Its nodes' own daemons are the machines' owner's.
-        names = (*_CONTROLLERS, *MONITORING, "node-exporter") if stack.form.registry else ()
+        health = (_HEALTH_CONTROLLER, _HEALTH_CHECK) if stack.node_health.quarantine else ()
+        names = (*_CONTROLLERS, *MONITORING, "node-exporter", *health) if stack.form.registry else ()
         return tuple(_mirrored(cat.charts.images[name], "copied") for name in sorted(names))
     isolated, cached = _isolated(stack), cached_by(stack, cat)
     names = {
         *_in_compute_network(stack, cat),
         *((*_CONTROLLERS, *MONITORING) if isolated else ()),
+        *((_HEALTH_CONTROLLER,) if isolated and stack.node_health.quarantine else ()),
         *(("karpenter",) if isolated and any(nodes.bought_nodes(pool) for pool in stack.pools) else ()),
         *file_systems.images(stack),
     }
@@ -176,6 +181,8 @@ def _in_compute_network(stack: StackSpec, cat: Catalog) -> Iterator[str]:
             yield "efa-device-plugin"
             yield "python"  # runs the exporter of EFA's counters
     if pools:
+        if stack.node_health.quarantine:
+            yield _HEALTH_CHECK
         yield "node-exporter"
         yield "fluent-bit"
 

@@ -33,6 +33,22 @@ class ObservabilitySpec(Spec):
     logs_days: LogDays = Field(default=30, description="days that logs are kept")
 
 
+class NodeHealthSpec(Spec):
+    """What happens to nodes that fail a check, lose a card or stop answering."""
+
+    quarantine: Flag = Field(
+        default=True,
+        description="whether a controller cordons and taints sick nodes, and lets them in again after a passed check",
+    )
+    most_percent: Annotated[int, Field(strict=True, ge=1, le=100)] = Field(
+        default=5, description="share of a pool's nodes in percent, at least one node, that is out at once at most"
+    )
+    lost_seconds: Annotated[int, Field(strict=True, ge=30, le=3600)] = Field(
+        default=60,
+        description="seconds after which the workers of a node that is not ready are ended, to start elsewhere",
+    )
+
+
 class BudgetSpec(Spec):
     """A monthly budget and the shares of it that raise an alert."""
 

@@ -11,7 +11,14 @@ from components.spec.base import Flag, Region, Spec, matching
 from components.spec.cluster import ClusterSpec
 from components.spec.form import Cloud, Form, SelfHosted
 from components.spec.network import NetworkSpec
-from components.spec.operations import AcknowledgedSpec, BudgetSpec, GovernanceSpec, ObservabilitySpec, PlanSpec
+from components.spec.operations import (
+    AcknowledgedSpec,
+    BudgetSpec,
+    GovernanceSpec,
+    NodeHealthSpec,
+    ObservabilitySpec,
+    PlanSpec,
+)
 from components.spec.pools import PoolSpec
 from components.spec.queues import QueueSpec
 from components.spec.storage import StorageSpec
@@ -47,6 +54,7 @@ class StackSpec(Spec):
     queues: tuple[QueueSpec, ...] = ()
     access: AccessSpec = Field(default_factory=AccessSpec)
     observability: ObservabilitySpec = Field(default_factory=ObservabilitySpec)
+    node_health: NodeHealthSpec = Field(default_factory=NodeHealthSpec)
     budget: BudgetSpec | None = None
     governance: GovernanceSpec = Field(default_factory=GovernanceSpec)
     acknowledged: tuple[AcknowledgedSpec, ...] = ()

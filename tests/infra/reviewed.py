@@ -26,6 +26,8 @@ FOLDER = Path(__file__).parent / "golden"
 _SHORTEST_FILE = 1000
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{40,}={0,2}")
 _TAGS = ("tags", "tagSpecifications", "tagsAll")
+# The archive of the programs in workload/ changes often, and nothing is reviewed in its bytes.
+_BYTES = ("binaryData", "trainshed.io/programs")
 
 
 class _Dumper(yaml.SafeDumper):
@@ -57,7 +59,11 @@ def _files() -> dict[str, str]:
 def _readable(value: Any, common: Mapping[str, str]) -> Any:
     if isinstance(value, Mapping):
         own = {key: _own(key, item, common) for key, item in value.items()}
-        return {key: _readable(item, common) for key, item in own.items() if item or key not in _TAGS}
+        return {
+            key: _readable(item, common)
+            for key, item in own.items()
+            if key not in _BYTES and (item or key not in _TAGS)
+        }
     if isinstance(value, list | tuple):
         return [_readable(item, common) for item in value]
     if isinstance(value, str):

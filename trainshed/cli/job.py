@@ -23,7 +23,9 @@ job_app = typer.Typer(
     name="job", help="A task's Kubernetes objects, and the task on a live cluster.", no_args_is_help=True
 )
 
-_TASKS = Path(__file__).resolve().parents[2] / "tasks"
+# The checkout's own tasks; where the package is installed from a wheel, those of the folder it is used in.
+_CHECKOUT_TASKS = Path(__file__).resolve().parents[2] / "tasks"
+_TASKS = _CHECKOUT_TASKS if _CHECKOUT_TASKS.is_dir() else Path("tasks")
 _JOBSET, _WORKLOAD = ("jobset.x-k8s.io/v1alpha2", "JobSet"), ("kueue.x-k8s.io/v1beta2", "Workload")
 
 

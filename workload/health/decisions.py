@@ -19,9 +19,16 @@ Object = dict[str, Any]
 KEY = "trainshed.io/quarantine"  # taint, annotation and label alike
 HISTORY = "trainshed.io/quarantine-history"
 POOL = "trainshed.io/pool"
-TYPE = "node.kubernetes.io/instance-type"
 XID = re.compile(r"^NvidiaXID(\d+)")
 HISTORY_LENGTH = 10
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Nodes with these labels, each of which shows so many of these resources."""
+
+    labels: Mapping[str, str]
+    cards: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -38,7 +45,7 @@ class HealthSettings:
     conditions: tuple[str, ...] = ("AcceleratedHardwareReady", "NetworkingReady", "StorageReady", "KernelReady")
     ignored_reasons: tuple[str, ...] = ("DCGMError",)
     health_codes: tuple[str, ...] = ()
-    cards: Mapping[str, tuple[str, int]] = field(default_factory=dict)  # instance type -> resource and count
+    pools: Mapping[str, Pool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -118,9 +125,9 @@ def plan(
     free = [each for each in (_free(node, passed, settings, now) for node in nodes) if each is not None]
     leaving = {each.node for each in free}
     out = Counter(
-        _pool(node) for node in nodes if mark_of(node) is not None and node["metadata"]["name"] not in leaving
+        _pool(node, settings) for node in nodes if mark_of(node) is not None and node["metadata"]["name"] not in leaving
     )
-    sizes = Counter(_pool(node) for node in nodes)
+    sizes = Counter(_pool(node, settings) for node in nodes)
     take: list[Take] = []
     held: list[str] = []
     for node in sorted(nodes, key=lambda node: str(node["metadata"]["name"])):
@@ -129,7 +136,7 @@ def plan(
         wanted = _take(node, accused, settings, now)
         if wanted is None:
             continue
-        pool = _pool(node)
+        pool = _pool(node, settings)
         most = max(int(sizes[pool] * settings.most_percent / 100), 1)
         if out[pool] >= most:
             held.append(f"{wanted.node} stays in service ({wanted.said}): {out[pool]} of at most {most} nodes are out")
@@ -140,8 +147,13 @@ def plan(
     return Plan(tuple(take), tuple(free), lost, (*held, *said))
 
 
-def _pool(node: Object) -> str:
-    return str((node["metadata"].get("labels") or {}).get(POOL, ""))
+def _pool(node: Object, settings: HealthSettings) -> str:
+    """The first pool whose labels the node carries; of nodes of no known pool, the one they name themselves."""
+    labels = node["metadata"].get("labels") or {}
+    for name, pool in settings.pools.items():
+        if pool.labels.items() <= labels.items():
+            return name
+    return str(labels.get(POOL, ""))
 
 
 def _take(node: Object, accused: Mapping[str, Accusation], settings: HealthSettings, now: float) -> Take | None:
@@ -175,13 +187,16 @@ def _bad_condition(node: Object, settings: HealthSettings) -> tuple[str, str] | 
 
 
 def _missing_cards(node: Object, settings: HealthSettings, now: float) -> str | None:
-    kind = (node["metadata"].get("labels") or {}).get(TYPE, "")
+    pool = settings.pools.get(_pool(node, settings))
     since = ready_since(node)
-    if kind not in settings.cards or since is None or now - since < settings.settle:
+    if pool is None or since is None or now - since < settings.settle:
         return None
-    resource, count = settings.cards[kind]
-    found = int(((node.get("status") or {}).get("allocatable") or {}).get(resource, "0"))
-    return f"{found} of {count} {resource} can be used" if found < count else None
+    usable = (node.get("status") or {}).get("allocatable") or {}
+    for resource, count in sorted(pool.cards.items()):
+        found = int(usable.get(resource, "0"))
+        if found < count:
+            return f"{found} of {count} {resource} can be used"
+    return None
 
 
 def _free(node: Object, passed: Mapping[str, float], settings: HealthSettings, now: float) -> Free | None:

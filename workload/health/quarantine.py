@@ -6,7 +6,7 @@ of nodes that stay unready, so that their gang can start elsewhere. Run one of i
 strategy Recreate, on a system node, as a service account with a token and these rights and no others:
 
 - nodes: get, list, watch, patch
-- pods: list, watch, delete
+- pods: list, watch; in the namespaces of jobs delete, and patch of pods/status
 
 A quarantined node has the taint and the label `trainshed.io/quarantine`. A DaemonSet that selects the label, tolerates
 the taint, has the label `trainshed.io/node-check` on its pods, and checks the node in an init container `preflight`
@@ -31,7 +31,7 @@ if not __package__:  # run as a file: the folder above holds the package
     sys.path[0] = str(Path(__file__).resolve().parents[2])
 
 from workload.health import api, decisions
-from workload.health.decisions import HISTORY, HISTORY_LENGTH, KEY, Free, HealthSettings, Take
+from workload.health.decisions import HISTORY, HISTORY_LENGTH, KEY, Free, HealthSettings, Pool, Take
 from workload.health.evidence import CHECK, JOBSET, Evidence
 
 STALE_SECONDS = 600.0  # a watch is renewed every four minutes; an older copy of the cluster is not acted upon
@@ -134,18 +134,35 @@ class Controller:
         self._patch(node, metadata, spec)
 
     def _end(self, pod: api.Object) -> None:
-        """Without grace: no kubelet is there to grant it. The identity keeps a new pod of the same name alive."""
+        """Without grace: no kubelet is there to grant it. The identity keeps a new pod of the same name alive.
+
+        The pod is marked as failed by a disruption first, as Kubernetes' own garbage collector does. A pod that is only
+        deleted would be replaced alone, and its gang would go on without it.
+        """
         meta = pod["metadata"]
-        body = {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}}
-        self.server.call("DELETE", f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}", body)
+        path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}"
+        said = f"node {pod['spec']['nodeName']} does not answer"
+        condition = {"type": "DisruptionTarget", "status": "True", "reason": "NodeLost", "message": said}
+        failed = {
+            "metadata": {"uid": meta["uid"]},
+            "status": {"phase": "Failed", "reason": "NodeLost", "message": said, "conditions": [condition]},
+        }
+        self.server.call("PATCH", f"{path}/status", failed, kind="application/strategic-merge-patch+json")
+        self.server.call("DELETE", path, {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}})
 
 
-def cards(text: str) -> tuple[str, tuple[str, int]]:
-    kind, _, rest = text.partition("=")
-    resource, _, count = rest.rpartition(":")
-    if not (kind and resource and count.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} is not TYPE=RESOURCE:COUNT, as p5.48xlarge=nvidia.com/gpu:8")
-    return kind, (resource, int(count))
+def pools(text: str) -> dict[str, Pool]:
+    """A file such as {"train": {"labels": {"trainshed.io/pool": "train"}, "cards": {"nvidia.com/gpu": 8}}}."""
+    try:
+        read = json.loads(Path(text).read_text())
+        return {
+            name: Pool(dict(each["labels"]), {key: int(count) for key, count in each.get("cards", {}).items()})
+            for name, each in read.items()
+        }
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{text} can't be read: {error.strerror}") from None
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise argparse.ArgumentTypeError(f"{text} names no pools with labels and cards: {error!r}") from None
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -182,7 +199,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add("--ignore-reasons", type=words, default=usual.ignored_reasons, help="their reasons to leave alone")
     add("--health-codes", type=words, default=(), help="Xid codes to act on (default: all that become a condition)")
-    add("--cards", type=cards, action="append", default=[], metavar="TYPE=RESOURCE:COUNT", help="cards of a node")
+    add("--pools", type=pools, default={}, metavar="FILE", help="JSON: labels of each pool's nodes, and their cards")
     return top
 
 
@@ -215,7 +232,7 @@ def main(given: list[str] | None = None) -> int:
         conditions=arguments.conditions,
         ignored_reasons=arguments.ignore_reasons,
         health_codes=arguments.health_codes,
-        cards=dict(arguments.cards),
+        pools=arguments.pools,
     )
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -56,13 +56,17 @@ def config_map(task: TaskSpec, metadata: dict[str, Any]) -> dict[str, Any]:
 
 
 @cache
-def archive() -> bytes:
-    """The package `workload` as a zip file. Raises ValueError when it no longer fits a ConfigMap."""
+def archive(parts: tuple[str, ...] = ()) -> bytes:
+    """The package `workload` as a zip file, or only these of its folders with the modules beside them. Raises
+    ValueError when it no longer fits a ConfigMap.
+    """
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as made:
         _add(made, "__main__.py", _RUNNER)
         for path, text in sorted(_modules(files("workload"), "workload")):
-            _add(made, path, text)
+            folder = path.split("/")[1]
+            if not parts or folder in parts or folder.endswith(".py"):
+                _add(made, path, text)
     if len(content.getvalue()) > MOST_BYTES:
         raise ValueError(f"the programs take {len(content.getvalue()):,} bytes, more than a ConfigMap holds")
     return content.getvalue()

@@ -52,6 +52,11 @@ class Machine:
         return self.family.resource_name if self.family and self.cards.count else None
 
     @property
+    def card_resources(self) -> int:
+        """How many of that resource a node shows."""
+        return int(self.extended.get(self.resource_name, "0")) if self.resource_name else 0
+
+    @property
     def requests(self) -> dict[str, str]:
         """What a worker that owns the whole node asks for, and is limited to; sorted by name."""
         return dict(

@@ -133,6 +133,7 @@ def test_a_made_up_family_needs_one_entry(cat: Catalog, monkeypatch: pytest.Monk
                 endpoint="https://c.example",
                 certificate_authority="Y2E=",
                 node_role_arn="arn:aws:iam::111122223333:role/nodes",
+                efa_security_group_id="sg-efa",
                 subnet_ids={"usw2-az3": "subnet-3"},
                 security_group_ids=["sg-1"],
             ),

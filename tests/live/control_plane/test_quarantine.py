@@ -29,6 +29,7 @@ pytestmark = [pytest.mark.xdist_group("quarantine")]
 RULES = [
     {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch", "patch"]},
     {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch", "delete"]},
+    {"apiGroups": [""], "resources": ["pods/status"], "verbs": ["patch"]},
 ]
 IMAGE = "example.com/image:1"
 

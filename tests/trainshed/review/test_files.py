@@ -223,14 +223,15 @@ def test_a_preview_that_leaves_resources_out_needs_the_state(
 ) -> None:
     (tmp_path / "preview.json").write_text(previewed(*REPLACED, same=166))
     assert run(tmp_path, monkeypatch, "preview.json") == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert (
-        said.err
-        == "preview.json lists only what changes (166 unchanged resources are left out), so neither cost nor policies"
-        " can be told; make it with `pulumi preview --json --show-sames`, or give the exported state as --base and"
-        " this as --head\n"
-    )
+    told = json.loads(capsys.readouterr().out)
+    assert told["passes"] is False
+    assert [each["said"] + "; " + each["hint"] if each["hint"] else each["said"] for each in told["problems"]] == [
+        (
+            "preview.json lists only what changes (166 unchanged resources are left out), so neither cost nor policies"
+            " can be told; make it with `pulumi preview --json --show-sames`, or give the exported state as --base and"
+            " this as --head"
+        )
+    ]
 
 
 def test_a_preview_that_failed_gives_its_errors(

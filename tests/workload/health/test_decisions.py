@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from workload.health import decisions
-from workload.health.decisions import HealthSettings
+from workload.health.decisions import HealthSettings, Pool
 from workload.health.evidence import Accusation
 
 NOW = 1_800_000_000.0
@@ -32,7 +32,7 @@ def node(
         annotations[decisions.KEY] = json.dumps(more["mark"])
     if "history" in more:
         annotations[decisions.HISTORY] = json.dumps(more["history"])
-    labels = {decisions.POOL: pool, decisions.TYPE: "p5.48xlarge"}
+    labels = {decisions.POOL: pool, "node.kubernetes.io/instance-type": "p5.48xlarge"}
     return {
         "metadata": {"name": name, "labels": labels, "annotations": annotations},
         "spec": {"unschedulable": more.get("cordoned", "mark" in more)},
@@ -48,7 +48,7 @@ def accusation(name: str, at: float = NOW - 10) -> Accusation:
     return Accusation(name, at, "gate-pair", "slow")
 
 
-CARDS = {"p5.48xlarge": ("nvidia.com/gpu", 8)}
+POOLS = {"train": Pool({decisions.POOL: "train"}, {"nvidia.com/gpu": 8})}
 GATE = {"reason": "gate-pair", "since": NOW - 4000}
 
 
@@ -89,7 +89,7 @@ def test_a_bad_condition_takes_a_node_but_not_the_loss_of_dcgm_or_an_unlisted_co
 
 def test_missing_cards_count_once_the_node_has_settled() -> None:
     nodes = [node("new", cards=0, since=NOW - 60), node("old", cards=7), node("whole")]
-    [take] = planned(*nodes, cards=CARDS).take
+    [take] = planned(*nodes, pools=POOLS).take
     assert (take.node, take.reason, take.said) == ("old", "count", "7 of 8 nvidia.com/gpu can be used")
     assert planned(*nodes).take == ()
 
@@ -121,7 +121,7 @@ def test_a_sick_or_unready_node_stays_out_whatever_passed() -> None:
     assert planned(node("a", mark=GATE, condition=kind), passed=passed).free == ()
     assert planned(node("a", mark=GATE, ready="False"), passed=passed).free == ()
     assert planned(node("a", mark=GATE, since=NOW - 10), passed=passed).free == ()
-    assert planned(node("a", mark=GATE, cards=7), passed=passed, cards=CARDS).free == ()
+    assert planned(node("a", mark=GATE, cards=7), passed=passed, pools=POOLS).free == ()
 
 
 def test_a_node_with_good_conditions_comes_back_after_a_while() -> None:
@@ -147,3 +147,14 @@ def test_marks_that_are_no_json_are_no_marks() -> None:
     broken["metadata"]["annotations"] = {decisions.KEY: "{", decisions.HISTORY: "3"}
     assert decisions.mark_of(broken) is None
     assert decisions.history_of(broken) == []
+
+
+def test_a_node_belongs_to_the_pool_whose_labels_it_carries() -> None:
+    """Machines on the premises carry labels of their own in place of the pool's."""
+    pools = {"rack": Pool({"rack": "b2"}, {"nvidia.com/gpu": 8}), "other": Pool({"rack": "b3"}, {"nvidia.com/gpu": 4})}
+    nodes = [node(name, pool="", cards=7) for name in ("a", "b", "c")]
+    for each, rack in zip(nodes, ("b2", "b3", "b2"), strict=True):
+        each["metadata"]["labels"]["rack"] = rack
+    plan = planned(*nodes, pools=pools, most_percent=50)
+    assert [take.node for take in plan.take] == ["a"], "b shows as many as its pool wants"
+    assert len(plan.held) == 1, "one of the two nodes of the rack may be out"
