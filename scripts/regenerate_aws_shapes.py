@@ -93,14 +93,14 @@ def registered(cls: type[pulumi.CustomResource]) -> tuple[str, dict[str, Any], p
         raise _Seen
 
     real = pulumi.CustomResource.__init__
-    pulumi.CustomResource.__init__ = note  # pyright: ignore[reportAttributeAccessIssue]
+    pulumi.CustomResource.__init__ = note  # pyright: ignore[reportAttributeAccessIssue] - put back below
     try:
         made: Any = cls
         made("name", opts=pulumi.ResourceOptions(urn="urn:pulumi:none"))  # with a URN no property is required
     except _Seen:
         pass
     finally:
-        pulumi.CustomResource.__init__ = real  # pyright: ignore[reportAttributeAccessIssue]
+        pulumi.CustomResource.__init__ = real
     return said[0]
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import boto3  # pyright: ignore[reportMissingTypeStubs] - AWS publishes its stubs apart, one package a service
-from botocore.exceptions import BotoCoreError, ClientError  # pyright: ignore[reportMissingTypeStubs] - as above
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
 
 __all__ = ["BotoCoreError", "ClientError", "client"]
 

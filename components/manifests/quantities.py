@@ -57,6 +57,6 @@ def plain(value: Any) -> Any:
         pairs: Mapping[str, Any] = value
         return {key: plain(inner) for key, inner in pairs.items()}
     if isinstance(value, list | tuple):
-        items: tuple[Any, ...] = tuple(value)  # pyright: ignore[reportUnknownArgumentType] - a sequence of anything
+        items: tuple[Any, ...] = tuple(value)
         return [plain(inner) for inner in items]
     return value

@@ -8,7 +8,7 @@ from typing import Literal
 
 from components.catalog import InstanceType
 from components.fabrics import efa
-from components.spec.pools import Block, PoolSpec, Reservation, Spot
+from components.spec.pools import Block, CapacityKind, PoolSpec, Reservation, Spot
 
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 _KUBERNETES: Mapping[str, Effect] = {
@@ -63,7 +63,7 @@ def eks_effect(effect: str) -> str:
     return _EKS[_KUBERNETES[effect]]
 
 
-def capacity_kind(pool: PoolSpec, *, spot_preprocessing: bool) -> Literal["on-demand", "reservation", "block", "spot"]:
+def capacity_kind(pool: PoolSpec, *, spot_preprocessing: bool) -> CapacityKind:
     """How the machines are bought once the toggle is applied: it decides for preprocessing pools that are not
     reserved.
     """

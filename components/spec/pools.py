@@ -26,6 +26,8 @@ from components.spec.base import (
 from components.spec.reading.scalars import moment
 
 Purpose = Literal["training", "finetuning", "preprocessing", "evaluation", "system"]
+# How machines are bought.
+CapacityKind = Literal["on-demand", "reservation", "block", "spot"]
 TaintEffect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute", "NO_SCHEDULE", "PREFER_NO_SCHEDULE", "NO_EXECUTE"]
 
 

@@ -17,9 +17,9 @@ logging.disable(logging.CRITICAL)
 
 
 def main(paths: list[str]) -> None:
-    from checkov.kubernetes.runner import Runner as Manifests  # pyright: ignore[reportMissingImports]
-    from checkov.runner_filter import RunnerFilter  # pyright: ignore[reportMissingImports]
-    from checkov.terraform.plan_runner import Runner as Plans  # pyright: ignore[reportMissingImports]
+    from checkov.kubernetes.runner import Runner as Manifests
+    from checkov.runner_filter import RunnerFilter
+    from checkov.terraform.plan_runner import Runner as Plans
 
     found: dict[str, object] = {}
     for path in paths:

@@ -45,10 +45,10 @@ def child(asked: dict[str, object]) -> None:
 def main() -> None:
     warnings.simplefilter("ignore")
     import torch
-    import torch.distributed.checkpoint
-    import torch.distributed.fsdp
-    import torch.distributed.pipelining
-    import torch.distributed.tensor.parallel
+    import torch.distributed.checkpoint  # pyright: ignore[reportUnusedImport] - read before the forks
+    import torch.distributed.fsdp  # pyright: ignore[reportUnusedImport] - read before the forks
+    import torch.distributed.pipelining  # pyright: ignore[reportUnusedImport] - read before the forks
+    import torch.distributed.tensor.parallel  # pyright: ignore[reportUnusedImport] - read before the forks
 
     torch.set_num_threads(1)
     print(json.dumps({"torch": torch.__version__}), flush=True)

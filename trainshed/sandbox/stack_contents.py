@@ -111,10 +111,9 @@ def system_shape(stack: StackSpec) -> NodeShape:
 def known(value: Any) -> Any:
     """A value in which what only a cloud could say has a word of its own, so that the API server takes the object."""
     if isinstance(value, Mapping):
-        # Pyright: ignore[reportUnknownVariableType] - JSON of any shape
         return {key: known(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [known(inner) for inner in value]  # pyright: ignore[reportUnknownVariableType] - JSON of any shape
+        return [known(inner) for inner in value]
     return value.replace(UNKNOWN, "not-known-in-a-sandbox") if isinstance(value, str) else value
 
 

@@ -12,7 +12,7 @@ import io
 import os
 import pickle
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -79,7 +79,7 @@ class _Files(FileSystem):
         self.fault: OSError | None = None
 
     @contextmanager
-    def create_stream(self, path: str | os.PathLike[str], mode: str) -> Iterator[Any]:
+    def create_stream(self, path: str | os.PathLike[str], mode: str) -> Generator[Any]:
         path = Path(path)
         if "w" not in mode:
             with path.open(mode) as file:
@@ -171,7 +171,7 @@ class SealingWriter(dcp.FileSystemWriter):
         future.set_result(results)
         return future
 
-    def finish(self, metadata: Any, results: list[list[WriteResult]]) -> None:
+    def finish(self, metadata: Any, results: list[list[Any]]) -> None:
         """On the coordinator: all ranks have written. Raises NotSealed, and leaves the folder incomplete."""
         parts = [part for found in results for one in found if isinstance(one, _Sealed) for part in one.parts]
         contents = tuple(sorted({name.split(".", 1)[0] for name in metadata.state_dict_metadata}))

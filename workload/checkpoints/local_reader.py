@@ -5,7 +5,7 @@ gets the few files that it lacks (what was alike on all ranks was written by one
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ class _Borrowed(FileSystem):
         self.sent: dict[str, bytes] = {}
 
     @contextmanager
-    def create_stream(self, path: Any, mode: str) -> Iterator[Any]:
+    def create_stream(self, path: Any, mode: str) -> Generator[Any]:
         if Path(path).name in self.sent:
             yield io.BytesIO(self.sent[Path(path).name])
             return

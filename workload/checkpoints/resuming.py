@@ -83,17 +83,18 @@ class Resuming:
         folder = self._tiers.shared / one.name
         if one.tier == SHARED:
             return folder
-        fault = ""
+        fault, described = "", None
         source, target = place(f"{self._tiers.url}/{one.name}"), place(str(folder))
         try:
-            manifest, data = transfer.describe(source, one.name)
+            described = transfer.describe(source, one.name)
             there = target.sizes()
-            for part in manifest.parts[self._group.rank :: self._group.size]:
+            for part in described[0].parts[self._group.rank :: self._group.size]:
                 transfer.carry(source, target, part, there.get(part.name), self._worked)
         except (CopyFailed, NotACheckpoint, OSError) as error:
             fault = str(error)
         faults = [found for found in self._group.gathered(fault) if found]
-        if not faults:
+        if described is not None and not faults:  # without a fault every rank has read the description
+            manifest, data = described
             fault = as_one(
                 self._group, lambda: _reported(lambda: transfer.finish(source, target, one.name, manifest, data))
             )

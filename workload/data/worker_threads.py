@@ -8,7 +8,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Iterable
-from typing import Callable, TypeVar
+from typing import Any, Callable, TypeVar
 
 Piece = TypeVar("Piece")
 _END = object()
@@ -18,7 +18,8 @@ def run(pieces: Iterable[Piece], work: Callable[[Piece], None], size: int, stop:
     """Do `work` on every piece, until the stream ends or `stop` is set. The first exception of a worker stops all and
     is raised here.
     """
-    waiting: queue.Queue[object] = queue.Queue(maxsize=size)
+    # Pieces, and the end mark.
+    waiting: queue.Queue[Any] = queue.Queue(maxsize=size)
     raised: list[BaseException] = []
 
     def worker() -> None:
@@ -29,7 +30,7 @@ def run(pieces: Iterable[Piece], work: Callable[[Piece], None], size: int, stop:
             if stop.is_set():
                 continue
             try:
-                work(piece)  # type: ignore[arg-type]  # a queue that also carries the end mark can't be typed by its pieces
+                work(piece)
             except BaseException as error:  # carried to the caller's thread, not swallowed
                 raised.append(error)
                 stop.set()

@@ -12,7 +12,8 @@ from components.catalog import Catalog
 from components.sizing.advice.change import PlanChange
 from components.sizing.machine import profiles
 from components.sizing.plan.result import Plan
-from components.sizing.run.money import Buying
+from components.sizing.run.money import PRICED_AS
+from components.spec.pools import CapacityKind
 
 _MEMORY_KEYS = ("recompute", "recompute_modules", "recompute_layers", "sharding")
 _SPLIT_KEYS = (
@@ -146,9 +147,9 @@ def _buying(plan: Plan) -> Iterator[PlanChange]:
             yield PlanChange(kind="capacity", words=f"{kind} machines", buying=kind, caution=caution.get(kind, ""))
 
 
-def sold(plan: Plan) -> tuple[Buying, ...]:
+def sold(plan: Plan) -> tuple[CapacityKind, ...]:
     """How so many machines can be bought at all."""
-    kinds: tuple[Buying, ...] = ("on-demand", "block", "spot")
+    kinds: tuple[CapacityKind, ...] = ("on-demand", "block", "spot")
     most = {"block": LARGEST_BLOCK, "spot": LARGEST_SPOT}
     return tuple(
         kind
@@ -162,10 +163,10 @@ def _regions(plan: Plan, cat: Catalog) -> Iterator[PlanChange]:
     instance = plan.request.machine.instance
     if instance is None:
         return
-    kind = "on-demand" if plan.money.main == "reservation" else plan.money.main
+    kind = PRICED_AS[plan.money.main]
     rates: list[tuple[float, str]] = []
     for region in sorted(instance.zones):
-        rate = cat.prices.machine_hour(instance, region, kind)  # type: ignore[arg-type] - one of the catalog's kinds
+        rate = cat.prices.machine_hour(instance, region, kind)
         if rate is not None:
             rates.append(((rate[0] + rate[1]) / 2, region))
     if rates and min(rates)[1] != plan.region:

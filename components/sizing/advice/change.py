@@ -10,7 +10,7 @@ from components.catalog import Catalog
 from components.problems import errors
 from components.sizing.plan import request
 from components.sizing.plan.request import Request
-from components.sizing.run.money import Buying
+from components.spec.pools import CapacityKind
 from components.spec.sizing import SizingSpec
 
 
@@ -24,7 +24,7 @@ class PlanChange:
     kind: str
     words: str
     sets: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    buying: Buying | None = None
+    buying: CapacityKind | None = None
     caution: str = ""
 
     def spec(self, spec: SizingSpec) -> SizingSpec:

@@ -17,9 +17,9 @@ from components.sizing.machine import profiles
 from components.sizing.machine.profiles import NodeProfile
 from components.sizing.model import shape
 from components.sizing.model.shape import Shape
-from components.sizing.run.money import Buying
 from components.sizing.step.measured import Measured
 from components.sizing.tuning.constants import DEFAULT, Tuning
+from components.spec.pools import CapacityKind
 from components.spec.sizing import HardwareSpec, SizingSpec
 
 DEFAULT_INSTANCE = "p5.48xlarge"
@@ -54,7 +54,7 @@ class Request:
     filled: tuple[str, ...] = ()
     tuning: Tuning = DEFAULT
     measured: Measured | None = None
-    buying: Buying | None = None  # how the pool's machines are bought; the first kind that has a price when None
+    buying: CapacityKind | None = None  # how the pool's machines are bought; the first kind that has a price when None
     pool: PoolFacts | None = None
     quick: bool = False  # whether the search may leave out splits that are rarely best
 

@@ -7,14 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from components.catalog import Catalog
+from components.catalog.prices import Buying
 from components.sizing.machine.profiles import NodeProfile
+from components.spec.pools import CapacityKind
 
-Buying = Literal["on-demand", "reservation", "block", "spot"]
 _HOURS_A_MONTH = 730.0
-_PREFERENCE = ("region", "us-west-2", "us-east-1", "us-east-2")
+# How the price list names each kind. A reservation is paid at the on-demand price, used or not.
+PRICED_AS: Mapping[CapacityKind, Buying] = {
+    "on-demand": "on-demand",
+    "reservation": "on-demand",
+    "block": "block",
+    "spot": "spot",
+}
+_PREFERRED: tuple[CapacityKind, ...] = ("on-demand", "block", "spot")
+_USUAL_REGIONS = ("region", "us-west-2", "us-east-1", "us-east-2")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +38,7 @@ class Amount:
 class RunCost:
     """`by_capacity` holds an Amount, or the reason why there is none; `main` is the kind that the totals are of."""
 
-    main: str
+    main: CapacityKind
     total: Amount | None
     by_capacity: Mapping[str, Amount | str]
     machine_hour: Mapping[str, tuple[float, float] | None]
@@ -45,7 +53,7 @@ def region_for(machine: NodeProfile, asked: str | None) -> str:
     if machine.instance is None:
         return "us-west-2"
     sold = machine.instance.zones
-    return next((region for region in _PREFERENCE if region in sold), min(sold, default="us-west-2"))
+    return next((region for region in _USUAL_REGIONS if region in sold), min(sold, default="us-west-2"))
 
 
 def money(
@@ -55,7 +63,7 @@ def money(
     storage_monthly: float | None,
     cat: Catalog,
     region: str,
-    buying: Buying | None = None,
+    buying: CapacityKind | None = None,
 ) -> RunCost:
     """Cost of `nodes` machines for the days of the run, with its storage.
 
@@ -63,13 +71,12 @@ def money(
     """
     prices = cat.prices
     as_of = prices.as_of.isoformat()
-    kinds = ("on-demand", "reservation", "block", "spot")
     if machine.instance is None:
         reason = f"unpriced: {machine.name} is not in the catalog"
         return RunCost(
             main="on-demand",
             total=None,
-            by_capacity=dict.fromkeys(kinds, reason),
+            by_capacity=dict.fromkeys(PRICED_AS, reason),
             machine_hour={},
             prices_as_of=as_of,
             unverified=(),
@@ -77,15 +84,13 @@ def money(
     amounts: dict[str, Amount | str] = {}
     hours: dict[str, tuple[float, float] | None] = {}
     unverified: list[str] = []
-    for kind in kinds:
-        # A reservation is paid at the on-demand price, used or not.
-        bought = "on-demand" if kind == "reservation" else kind
-        rate = cat.price(machine.name, region, bought)  # type: ignore[arg-type] - the word is one of the catalog's kinds, which it types as literals
+    for kind, bought in PRICED_AS.items():
+        rate = cat.price(machine.name, region, bought)
         hours[kind] = rate
         if rate is None:
             amounts[kind] = f"unpriced: no {kind} price of {machine.name} in {region} is known"
             continue
-        if prices.machine_unverified(machine.instance, region, bought):  # type: ignore[arg-type] - as above
+        if prices.machine_unverified(machine.instance, region, bought):
             unverified.append(kind)
         low, high = rate
         months = [
@@ -96,9 +101,8 @@ def money(
             expected=nodes * 24 * days.expected * (low + high) / 2 + months[1],
             high=nodes * 24 * days.high * high + months[2],
         )
-    main = buying or next(
-        (kind for kind in ("on-demand", "block", "spot") if isinstance(amounts[kind], Amount)), "on-demand"
-    )
+    priced: list[CapacityKind] = [kind for kind in _PREFERRED if isinstance(amounts[kind], Amount)]
+    main = buying or (priced[0] if priced else _PREFERRED[0])
     found = amounts[main]
     return RunCost(
         main=main,

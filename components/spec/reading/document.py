@@ -16,10 +16,11 @@ from components.problems import Problem, Where
 from components.spec.reading.paths import Path, written
 from components.spec.reading.scalars import NOT_FINITE, scalar
 
+# The C loader has no stub, and where it is absent the Python one does.
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class _Loader(_Base):  # type: ignore[misc] - the C loader has no stub, and its absence must fall back to the Python one
+class _Loader(_Base):
     """Composes nodes only; the scalars' meaning is decided here."""
 
     def resolve(self, kind: Any, value: Any, implicit: Any) -> str:

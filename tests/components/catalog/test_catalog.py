@@ -43,11 +43,11 @@ def test_offers_are_zone_ids_and_empty_where_nothing_is_sold() -> None:
 
 def test_nothing_in_the_catalog_can_be_changed() -> None:
     with pytest.raises(AttributeError):
-        CAT.as_of = "2020-01-01"  # type: ignore[misc] - the point of the test
+        CAT.as_of = "2020-01-01"  # pyright: ignore[reportAttributeAccessIssue] - the point of the test
     with pytest.raises(AttributeError):
-        CAT.instance("p5.48xlarge").vcpu = 1  # type: ignore[misc] - the point of the test
+        CAT.instance("p5.48xlarge").vcpu = 1  # pyright: ignore[reportAttributeAccessIssue] - the point of the test
     with pytest.raises(TypeError):
-        CAT.instance("p5.48xlarge").zones["us-west-2"] = ()  # type: ignore[index] - the point of the test
+        CAT.instance("p5.48xlarge").zones["us-west-2"] = ()  # pyright: ignore[reportIndexIssue] - the point of the test
 
 
 def test_a_made_up_family_joins_a_copy_and_leaves_the_catalog_alone() -> None:

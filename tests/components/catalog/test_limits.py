@@ -9,6 +9,7 @@ import pytest
 from moto.servicequotas.resources.default_quotas.vpc import VPC_DEFAULT_QUOTAS
 
 from components import catalog
+from components.catalog.limits import Market
 
 LIMITS = catalog.load().limits
 EACH = {
@@ -73,8 +74,8 @@ def test_every_quota_family_of_the_catalog_has_an_on_demand_limit(family: str) -
         ("Standard", "spot", "m7i", "L-34B43A08"),
     ],
 )
-def test_spot_of_p5_counts_apart_from_p4(family: str, market: str, instance_family: str, code: str) -> None:
-    limit = LIMITS.vcpu(family, market, instance_family)  # type: ignore[arg-type] - parametrised text
+def test_spot_of_p5_counts_apart_from_p4(family: str, market: Market, instance_family: str, code: str) -> None:
+    limit = LIMITS.vcpu(family, market, instance_family)
     assert limit is not None
     assert limit.code == code
 

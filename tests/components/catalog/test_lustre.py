@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components import catalog
+from components.catalog.lustre import DeploymentType, StorageType
 
 LUSTRE = catalog.load().lustre
 EVERY_SIZES = [
@@ -30,9 +31,13 @@ EVERY_SIZES = [
     ],
 )
 def test_sizes_follow_the_deployment_type(
-    deployment: str, storage: str, throughput: int | None, legal: tuple[int, ...], illegal: tuple[int, ...]
+    deployment: DeploymentType,
+    storage: StorageType,
+    throughput: int | None,
+    legal: tuple[int, ...],
+    illegal: tuple[int, ...],
 ) -> None:
-    found = LUSTRE.deployment(deployment, storage)  # type: ignore[arg-type] - parametrised text
+    found = LUSTRE.deployment(deployment, storage)
     assert found is not None
     sizes = found.sizes_for(throughput, efa=False)
     assert sizes is not None
@@ -68,11 +73,11 @@ def test_pairs_that_fsx_does_not_offer_are_unknown() -> None:
     assert LUSTRE.deployment("PERSISTENT_2", "HDD") is None
 
 
-def test_scratch_has_fixed_throughput_and_no_backups() -> None:
-    for name in ("SCRATCH_1", "SCRATCH_2"):
-        found = LUSTRE.deployment(name)  # type: ignore[arg-type] - parametrised text
-        assert found is not None
-        assert (found.throughputs, found.fixed_throughput, found.backups, found.replicated) == ((), 200, False, False)
+@pytest.mark.parametrize("name", ["SCRATCH_1", "SCRATCH_2"])
+def test_scratch_has_fixed_throughput_and_no_backups(name: DeploymentType) -> None:
+    found = LUSTRE.deployment(name)
+    assert found is not None
+    assert (found.throughputs, found.fixed_throughput, found.backups, found.replicated) == ((), 200, False, False)
 
 
 def test_associations_attach_to_all_but_the_first_scratch_type() -> None:

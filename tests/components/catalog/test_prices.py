@@ -9,6 +9,7 @@ import pytest
 
 from components import catalog
 from components.catalog import catalog as book
+from components.catalog.prices import Buying
 
 CAT = catalog.load()
 PRICES = CAT.prices
@@ -73,8 +74,10 @@ def test_every_lustre_choice_has_a_price_of_its_own() -> None:
 
 
 def test_extended_support_makes_an_hour_sixty_cents() -> None:
-    assert PRICES.usd("eks-cluster") == 0.10
-    assert PRICES.usd("eks-cluster") + PRICES.usd("eks-extended-support") == pytest.approx(0.60)  # type: ignore[operator] - both known
+    standard, extended = PRICES.usd("eks-cluster"), PRICES.usd("eks-extended-support")
+    assert standard is not None and extended is not None
+    assert standard == 0.10
+    assert standard + extended == pytest.approx(0.60)
 
 
 def test_an_unknown_item_or_region_has_no_price_rather_than_zero() -> None:
@@ -103,9 +106,9 @@ def test_an_unknown_item_or_region_has_no_price_rather_than_zero() -> None:
     ],
 )
 def test_a_machines_hour_costs_what_was_read_or_nothing_is_said(
-    name: str, region: str, kind: str, price: tuple[float, float] | None
+    name: str, region: str, kind: Buying, price: tuple[float, float] | None
 ) -> None:
-    assert CAT.price(name, region, kind) == price  # type: ignore[arg-type] - parametrised text
+    assert CAT.price(name, region, kind) == price
 
 
 @pytest.mark.parametrize("name", ["m7i.8xlarge", "m7a.8xlarge", "m6i.8xlarge", "m6a.8xlarge"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -15,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[3]
 DATA = ROOT / "components" / "catalog" / "data"
 
 
-def supplement() -> dict[str, object]:
+def supplement() -> dict[str, Any]:
     return yaml.safe_load((DATA / "supplement.yaml").read_text())
 
 
@@ -38,7 +39,7 @@ def test_check_says_up_to_date_and_changes_nothing() -> None:
 
 def test_a_changed_supplement_shows_as_a_difference() -> None:
     changed = supplement()
-    changed["cards"]["H100"]["bf16_tflops"] = 1  # type: ignore[index] - YAML has no types
+    changed["cards"]["H100"]["bf16_tflops"] = 1
     text = regenerate_catalog.rendered(changed)
     committed = (DATA / "instances.json").read_text()
     differing = [new for new, old in zip(text.splitlines(), committed.splitlines(), strict=True) if new != old]
@@ -59,17 +60,17 @@ def test_zones_that_would_not_pack_are_refused() -> None:
 
 
 def test_every_fact_of_the_supplement_has_its_source() -> None:
-    reported = supplement()
-    assert all(reported["sources"].values())  # type: ignore[union-attr] - YAML has no types
-    for name, card in reported["cards"].items():  # type: ignore[union-attr] - YAML has no types
+    facts = supplement()
+    assert all(facts["sources"].values())
+    for name, card in facts["cards"].items():
         assert card["source"], name
         assert set(card["unverified"]) <= set(card), name
-    for name, absent in reported["absent"].items():  # type: ignore[union-attr] - YAML has no types
+    for name, absent in facts["absent"].items():
         assert absent["source"], name
 
 
 def test_no_price_is_zero() -> None:
-    reported = supplement()
-    assert all(price > 0 for price in reported["on_demand_usd_per_hour"].values())  # type: ignore[union-attr] - YAML has no types
-    for by_region in reported["spot_usd_per_hour"].values():  # type: ignore[union-attr] - YAML has no types
+    facts = supplement()
+    assert all(price > 0 for price in facts["on_demand_usd_per_hour"].values())
+    for by_region in facts["spot_usd_per_hour"].values():
         assert all(0 < low <= high for low, high in by_region.values())

@@ -20,6 +20,7 @@ from components.sizing.step.schedule import fill, group_size, in_flight
 from components.sizing.step.step import Clock
 from components.sizing.step.traffic import data_traffic
 from components.sizing.tuning.constants import DEFAULT
+from components.spec.sizing import Framework, Precision
 from tests.components.sizing.asked import LLAMA_3_8B, gpt, job, planned, refused
 
 DEEPSEEK = (
@@ -205,9 +206,9 @@ def test_parts_that_are_computed_again_cost_less_and_free_less_than_the_whole() 
         ("neuron", Layout(sharding="zero3"), "shards the optimizer state only (zero1), not zero3"),
     ],
 )
-def test_what_a_framework_can_t_run_is_said(framework: str, layout: Layout, said: str) -> None:
+def test_what_a_framework_can_t_run_is_said(framework: Framework, layout: Layout, said: str) -> None:
     found = job(gpt(32, 4096, 32), "h100", "bf16", batch=64 if layout.data == 1 else 66)
-    assert any(reason.startswith(said) for reason in frameworks.cannot(framework, found, layout))  # type: ignore[arg-type] - its name
+    assert any(reason.startswith(said) for reason in frameworks.cannot(framework, found, layout))
 
 
 def test_a_framework_that_can_t_run_a_fixed_split_is_a_warning_and_a_free_one_is_chosen_for_it() -> None:
@@ -222,9 +223,9 @@ def test_a_framework_that_can_t_run_a_fixed_split_is_a_warning_and_a_free_one_is
     ("card", "order"),
     [("b200", ("bf16", "fp8", "fp8-mx", "nvfp4")), ("h100", ("bf16", "fp8-block", "fp8"))],
 )
-def test_narrower_recipes_are_faster_and_what_stays_in_bf16_slows_them(card: str, order: tuple[str, ...]) -> None:
+def test_narrower_recipes_are_faster_and_what_stays_in_bf16_slows_them(card: str, order: tuple[Precision, ...]) -> None:
     shape = gpt(48, 12288, 96)
-    times = {p: Clock(job(shape, card, p, 64)).step(Layout(tensor=8)).total for p in order}  # type: ignore[arg-type] - one of the recipes
+    times = {p: Clock(job(shape, card, p, 64)).step(Layout(tensor=8)).total for p in order}
     assert all(times[order[0]] > times[name] for name in order[1:])
     if "nvfp4" in order:
         assert times["nvfp4"] < min(times["fp8"], times["fp8-mx"])

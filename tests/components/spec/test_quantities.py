@@ -31,7 +31,7 @@ def test_nodes_can_not_be_added_to_anything_else(other: Any):
 
 def test_cards_can_not_be_compared_with_nodes():
     with pytest.raises(TypeError):
-        _ = Cards(1) < Nodes(2)  # type: ignore[operator] - this is what the types refuse
+        _ = Cards(1) < Nodes(2)  # pyright: ignore[reportOperatorIssue] - this is what the types refuse
 
 
 def test_counts_are_whole_and_never_negative():
@@ -40,4 +40,4 @@ def test_counts_are_whole_and_never_negative():
     with pytest.raises(TypeError, match=r"^cards are counted in whole numbers, not True$"):
         Cards(True)
     with pytest.raises(TypeError, match=r"^workers are counted in whole numbers, not 1\.5$"):
-        Workers(1.5)  # type: ignore[arg-type] - this is what the types refuse
+        Workers(1.5)  # pyright: ignore[reportArgumentType] - this is what the types refuse

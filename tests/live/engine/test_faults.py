@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.live.support.engine import Engine
+from tests.live.support.engine import Engine, Run
 
 pytestmark = pytest.mark.engine
 
@@ -135,11 +135,11 @@ def test_a_failed_delete_is_finished_by_the_next_destroy(dev: Engine) -> None:
     assert dev.state() == []
 
 
-def _differing(run: object) -> set[str]:
+def _differing(run: Run) -> set[str]:
     """URNs whose values a refresh found changed."""
     return {
         step.urn
-        for step in run.done  # type: ignore[attr-defined]
+        for step in run.done
         if step.op == "refresh" or step.op == "update"
         if step.metadata.get("diffs") or step.metadata.get("detailedDiff")
     }

@@ -14,7 +14,7 @@ import boto3
 import pytest
 
 from tests.workload.checkpoints.test_checkpoint import written
-from tests.workload.checkpoints.test_transfer import ENDPOINT, bucket, proxy  # noqa: F401 (fixtures)  # pyright: ignore[reportUnusedImport]
+from tests.workload.checkpoints.test_transfer import ENDPOINT, bucket, proxy  # noqa: F401  # pyright: ignore[reportUnusedImport] - fixtures
 from tests.workload.conftest import ROOT
 from workload.checkpoints import bucket as buckets
 from workload.checkpoints import checkpoint

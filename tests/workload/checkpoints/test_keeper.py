@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.workload.checkpoints.test_transfer import ENDPOINT, bucket, proxy  # noqa: F401 (fixtures)  # pyright: ignore[reportUnusedImport]
+from tests.workload.checkpoints.test_transfer import ENDPOINT, bucket, proxy  # noqa: F401  # pyright: ignore[reportUnusedImport] - fixtures
 from tests.workload.conftest import TorchServer
 from workload import contract
 from workload.checkpoints import checkpoint, tiers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,8 +16,8 @@ from workload.preflight.storage_benchmark import BenchmarkRequest, verdict
 CAPTURED = Path(__file__).with_name("fio")  # fio 3.33 on a virtual disk, with the job files of `--print-jobs`
 
 
-def load(kind: str, **changes: object) -> Load:
-    base: dict[str, object] = {
+def load(kind: str, **changes: Any) -> Load:
+    base: dict[str, Any] = {
         "kind": kind,
         "workers": 4,
         "block_bytes": MIB,
@@ -26,7 +27,7 @@ def load(kind: str, **changes: object) -> Load:
         "direct": True,
         "engine": "psync",
     }
-    return Load(**{**base, **changes})  # type: ignore[arg-type]  # the fields' types differ, as a dataclass's may
+    return Load(**{**base, **changes})
 
 
 def test_real_read_figures_are_parsed() -> None:

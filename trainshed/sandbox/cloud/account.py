@@ -100,10 +100,10 @@ def bought(ec2: Any) -> Iterator[Mapping[str, Any]]:
 
 def client(service: str, region: str, endpoint: str) -> Any:
     """A client of the account; nothing of the caller's own AWS settings reaches it."""
-    import boto3  # pyright: ignore[reportMissingTypeStubs] - only where the account runs
+    import boto3  # only where the account runs
 
-    return boto3.client(  # pyright: ignore[reportCallIssue, reportArgumentType]
-        service,  # pyright: ignore[reportArgumentType]
+    return boto3.client(
+        service,
         endpoint_url=endpoint,
         region_name=region,
         aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],

@@ -98,7 +98,7 @@ def sell(stock: Stock) -> None:
         names = self._get_param("GroupNames", []) or self._filters_from_querystring().get("group-name", [])
         return ActionResult({"PlacementGroups": [_cluster_group(name) for name in names]})
 
-    Fleets.describe_placement_groups = describe_placement_groups  # pyright: ignore[reportAttributeAccessIssue]
+    Fleets.describe_placement_groups = describe_placement_groups  # pyright: ignore[reportAttributeAccessIssue] - moto lacks it
     Fleets.create_fleet = create_fleet
     SpotInstances.describe_spot_price_history = describe_spot_price_history
 

@@ -503,7 +503,7 @@ def test_the_zone_is_one_of_the_networks() -> None:
 
 
 def test_too_small_for_the_dataset_warns_with_the_arithmetic() -> None:
-    storage = {
+    storage: dict[str, Any] = {
         "datasets": {"size_gib": 31000},
         "lustre": [
             {"name": "train", "zone": "usw2-az3", "capacity_gib": 57600, "throughput_mbps_per_tib": 500, "efa": True}
@@ -514,9 +514,9 @@ def test_too_small_for_the_dataset_warns_with_the_arithmetic() -> None:
         " like again for checkpoints; use 67200"
     )
     assert reported(storage) == [said]
-    storage["lustre"][0]["links"] = [DATA]  # type: ignore[index]
+    storage["lustre"][0]["links"] = [DATA]
     assert reported(storage) == [said]
-    storage["lustre"][0]["capacity_gib"] = 67200  # type: ignore[index]
+    storage["lustre"][0]["capacity_gib"] = 67200
     assert reported(storage) == []
 
 

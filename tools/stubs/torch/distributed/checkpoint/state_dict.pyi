@@ -1,0 +1,4 @@
+# pyright: reportIncompleteStub=false
+from typing import Any
+
+def __getattr__(name: str) -> Any: ...
