@@ -14,6 +14,7 @@ from components.identity.pod_identity import PodIdentity, PodIdentityArgs, Servi
 from components.in_cluster.block_clock import BlockClock, BlockClockArgs
 from components.in_cluster.devices import Devices, DevicesArgs
 from components.in_cluster.namespaces import Namespaces, NamespacesArgs
+from components.in_cluster.node_health import NodeHealth, NodeHealthArgs
 from components.in_cluster.observability import Observability, ObservabilityArgs
 from components.in_cluster.people import People, PeopleArgs
 from components.in_cluster.queueing import Queueing, QueueingArgs
@@ -265,6 +266,16 @@ volumes = Volumes(
             )
         },
         after=cluster.ready,
+    ),
+    inside,
+)
+NodeHealth(
+    "node-health",
+    NodeHealthArgs(
+        spec=STACK,
+        catalog=CAT,
+        registry_prefix=registry.prefix,
+        after=[*cluster.ready, *(spaces.namespaces[name] for name in spaces.job_namespaces)],
     ),
     inside,
 )

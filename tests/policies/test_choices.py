@@ -117,6 +117,7 @@ SWITCHES: dict[str, dict[str, Any]] = {
             ]
         }
     },
+    "quarantine off": {"node_health": {"quarantine": False}},
     "registry of another stack": {"storage": {"registry": {"declare": False}}},
 }
 

@@ -64,6 +64,8 @@ def test_each_family_brings_its_own_plugin() -> None:
 
 def test_machines_of_ones_own_mirror_controllers_to_their_registry() -> None:
     assert {each.path for each in images.needed(stack("onprem"), CAT)} == {
+        "ecr-public/amazonlinux/amazonlinux:2023.9.20251117.1",
+        "ecr-public/docker/library/python:3.13-alpine",
         "kubernetes/jobset/jobset:v0.12.0",
         "kubernetes/kube-state-metrics/kube-state-metrics:v2.20.0",
         "kubernetes/kueue/kueue:v0.19.2",
